@@ -1,4 +1,4 @@
-// What is worth a look: each finding follows from figures of a real cache, and a quiet cache has none.
+// Advice: each finding follows from the figures of a real cache, and an idle cache has none.
 import { expect, it, onTestFinished } from "vitest";
 import { cached, XCache } from "../../src/index.ts";
 
@@ -8,7 +8,7 @@ function opened(): XCache {
   return cache;
 }
 
-it("a quiet cache has no advice, and asking is not counted", async () => {
+it("an idle cache has no advice, and asking for it is not counted", async () => {
   const cache = opened();
   await cache.set("a", 1, { ttl: 60 });
   const before = cache.getComprehensiveMetrics().totalOperations;

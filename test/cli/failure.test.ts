@@ -1,4 +1,4 @@
-// Every failure as the command line tells it: exit code, message, and what to do next.
+// How the command line reports every failure: exit code, message, and what to do next.
 import { describe, expect, test } from "vitest";
 import { CommandError } from "../../src/cli/exit-code.ts";
 import { failureOf } from "../../src/cli/failure.ts";
@@ -34,23 +34,23 @@ describe("a failure", () => {
     expect(failure.message).not.toBe("");
   });
 
-  test("never holds credentials or control characters", () => {
+  test("never contains credentials or control characters", () => {
     const { message } = failureOf(new ConnectionError("redis://u:s3cret@h:1 \u001b[2J"), false);
     expect(message).toBe("redis://***@h:1 \\x1b[2J");
   });
 
-  test("to reach the default address says that no address was given", () => {
+  test("to reach the default address mentions that no address was given", () => {
     expect(failureOf(new ConnectionError("x"), true).hint).toContain("No address was given");
     expect(failureOf(new ConnectionError("x"), false).hint).not.toContain("No address was given");
   });
 
-  test("keeps the hint of an error that knows better than the table", () => {
+  test("keeps an error's own hint instead of the table's", () => {
     expect(failureOf(new ConnectionError("x", { hint: "Unlock the door." }), false).hint).toBe(
       "Unlock the door.",
     );
   });
 
-  test("that took too long says which flag gives it longer", () => {
+  test("by timeout names the flag that raises the limit", () => {
     expect(failureOf(new OperationTimeoutError("x"), false).hint).toContain("--timeout");
   });
 });

@@ -1,4 +1,4 @@
-// Ctrl-C: how far it came is told, what was done is not lost, and nobody waits for a store that does not answer.
+// Ctrl-C: progress is reported, finished work is not lost, and no command waits for a store that does not answer.
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, statSync } from "node:fs";
@@ -10,7 +10,7 @@ import { type RedisServer, startRedis } from "../support/redis.ts";
 import { until } from "../support/until.ts";
 
 const MANY = 40_000;
-/** Longer than any test: what waits for the store fails. */
+/** Longer than any test, so that a command that waits for the store fails its test. */
 const PATIENT = ["--timeout", "10m"];
 const folder = testFolder();
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   });
 });
 afterEach(() => {
-  // Of a test that failed.
+  // Left over from a failed test.
   redis.thaw();
   for (const child of started) child.kill("SIGKILL");
   started.clear();
@@ -59,7 +59,7 @@ class Running {
     return this.child.exitCode;
   }
 
-  /** Until the program has read all of it. */
+  /** Resolves when the program has read all of it. */
   async reads(text: string): Promise<void> {
     await new Promise((resolve) => this.child.stdin?.write(text, resolve));
   }
@@ -89,7 +89,7 @@ const stored = async (): Promise<number> => Number(await redis.cli("DBSIZE"));
 
 describe("export", () => {
   test.each([[[]], [["--json"]]])(
-    "%j leaves whole lines under another name, and says how many",
+    "%j leaves complete lines under another name, and reports how many",
     async (more) => {
       const name = `out${more.length}.jsonl`;
       const running = new Running("export", name, ...PATIENT, ...more);
@@ -120,7 +120,7 @@ describe("export", () => {
     },
   );
 
-  test("that was interrupted is not replaced by the next one unless it is forced to", async () => {
+  test("that was interrupted is not replaced by the next one unless forced", async () => {
     const again = await xcache(["export", "out0.jsonl"], { env: { XCACHE_KV_URL: redis.url }, cwd: folder });
     expect(again.code).toBe(2);
     expect(again.stderr).toMatch(/^error: out0\.jsonl\.partial already exists\nhint: .*--force/);
@@ -135,7 +135,7 @@ describe("import and warm", () => {
     const before = await stored();
     const running = new Running(command, "-", ...PATIENT, "--json");
     await running.reads(entryLines(from, from + 650));
-    // What does not fill a batch waits for more lines.
+    // An incomplete batch waits for more lines.
     await until(async () => (await stored()) >= before + 600, { what: "three batches are stored" });
     expect(await running.interrupted()).toBe(130);
     expect(JSON.parse(running.stdout)).toMatchObject({
@@ -147,7 +147,7 @@ describe("import and warm", () => {
     expect(await stored()).toBe(before + 650);
   });
 
-  test("where the store does not take a batch the second Ctrl-C ends at once", async () => {
+  test("the second Ctrl-C ends at once when the store does not accept a batch", async () => {
     const before = await stored();
     const running = new Running("import", "-", ...PATIENT);
     await running.reads(entryLines(20_000, 20_200));
@@ -160,28 +160,28 @@ describe("import and warm", () => {
     });
   });
 
-  test("an import whose store stops answering says what was stored and up to which line", async () => {
+  test("an import whose store stops answering reports what was stored and up to which line", async () => {
     const before = await stored();
     const running = new Running("import", "-", "--timeout", "500ms");
     await running.reads(entryLines(30_000, 30_400));
-    // The second batch is begun when all of the first one is known to be stored.
+    // The second batch starts once the first is known to be stored.
     await until(async () => (await stored()) === before + 400, { what: "two batches are stored" });
     await whileFrozen(async () => {
       await running.reads(entryLines(30_400, 30_600));
       await once(running.child, "close");
     });
     expect(running.child.exitCode).toBe(3);
-    const told = /^stored (\d+) entries in \S+, failed after line (\d+)\nerror: .*\nhint: /.exec(
+    const report = /^stored (\d+) entries in \S+, failed after line (\d+)\nerror: .*\nhint: /.exec(
       running.stderr,
     );
-    const [count, line] = [Number(told?.[1]), Number(told?.[2])];
+    const [count, line] = [Number(report?.[1]), Number(report?.[2])];
     expect([200, 400]).toContain(line);
     expect(count).toBeGreaterThanOrEqual(line);
     expect(count).toBeLessThanOrEqual(400);
   });
 });
 
-test("an interrupted removal says how many went, and that there may be more", async () => {
+test("an interrupted removal reports how many entries are gone, and that there may be more", async () => {
   const running = new Running("invalidate", "--pattern", "key:*", "--yes", "--no-count", "--json");
   const before = await stored();
   await until(async () => (await stored()) < before, { what: "the first are gone" });
@@ -210,15 +210,15 @@ describe("a store that does not answer", () => {
     });
   });
 
-  test("nor is an input that does not end", async () => {
+  test("is no different from endless input: neither is waited for", async () => {
     const running = new Running("set", "k", "-");
-    // More than fits between the two processes: it is being read.
+    // More than fits into the pipe, so it is being read.
     await running.reads("x".repeat(4 * 2 ** 20));
     expect(await running.interrupted()).toBe(130);
   });
 });
 
-test("watching goes on as soon as the store answers again, however often it failed", async () => {
+test("watching resumes as soon as the store answers again, however often it failed", async () => {
   const running = new Running("stats", "--watch", "--interval", "10ms", "--timeout", "500ms");
   const failures = (): number => running.stderr.split("did not answer").length - 1;
   await until(() => running.stdout !== "", { what: "the first look" });

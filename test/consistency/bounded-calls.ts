@@ -1,4 +1,4 @@
-// Guarantee 6: a store in trouble costs a call little, fails no getOrSet, and is used again by itself.
+// Guarantee 6: a failing store delays a call little, fails no getOrSet, and is used again once it recovers.
 import {
   type Evidence,
   grouped,
@@ -9,7 +9,7 @@ import {
 } from "./evidence.ts";
 import type { Call } from "./history.ts";
 
-/** A holder whose last word did not reach the store keeps others waiting until its lease lapses. */
+/** A holder whose release did not reach the store keeps others waiting until its lease expires. */
 const LEASE_MS = 6_000;
 /** "Microseconds", on a machine where other processes may take the core for a while. */
 const AT_ONCE_MS = 200;
@@ -50,7 +50,7 @@ interface Span {
   readonly end: number;
 }
 
-/** When somebody was loading a key, or seemed to be. */
+/** When a process was loading each key, or seemed to be. */
 function loadingTimes({ history }: Evidence): ReadonlyMap<string, readonly Span[]> {
   const troubles = grouped(history.troubles, ({ worker }) => worker);
   const spans = history.loads.map(({ key, worker, start, end }) => {
@@ -60,7 +60,7 @@ function loadingTimes({ history }: Evidence): ReadonlyMap<string, readonly Span[
   return grouped(spans, ({ key }) => key);
 }
 
-/** For how much of a call that was so. */
+/** How much of a call overlaps these spans. */
 function waitedMs(spans: readonly Span[], call: Call): number {
   let sum = 0;
   let reached = call.start;
@@ -73,7 +73,7 @@ function waitedMs(spans: readonly Span[], call: Call): number {
   return sum;
 }
 
-/** Judged where no other fault came too soon. */
+/** Checked only if no other fault followed too soon. */
 function notResumed(evidence: Evidence): Violation[] {
   const { history, faults } = evidence;
   return faults.flatMap((fault, at) => {

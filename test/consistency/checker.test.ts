@@ -65,7 +65,7 @@ describe("guarantee 1: one load per key between invalidations", () => {
     expect(guarantees(first, load({ start: 50, end: 90 }))).toEqual([1]);
   });
 
-  test("a second load of what was stored and not invalidated is found", () => {
+  test("a second load of a stored value that was not invalidated is found", () => {
     expect(guarantees(first, load({ start: 5_000, end: 5_010, worker: 1 }))).toEqual([1]);
   });
 
@@ -76,7 +76,7 @@ describe("guarantee 1: one load per key between invalidations", () => {
       expect(guarantees(load({ start: 0, end: 9, outcome }), load({ start: 20, end: 30 }))).toEqual([]);
   });
 
-  test("nor may they overlap because the first stores nothing", () => {
+  test("a second load may not overlap the first just because that stores nothing", () => {
     expect(guarantees(load({ start: 0, end: 90, outcome: "skip" }), load({ start: 20, end: 30 }))).toEqual([
       1,
     ]);
@@ -97,7 +97,7 @@ describe("guarantee 1: one load per key between invalidations", () => {
     expect(guarantees(first, second, call({ ...facts, start: 55, end: 56 }))).toEqual([1]);
   });
 
-  test("a change from just before a load makes it void, one that it was begun after does not", () => {
+  test("a change just before a load voids it, one well before it does not", () => {
     const waited = load({ start: 1_000, end: 1_100, call: "early" });
     const asked = call({ id: "early", operation: "getOrSet", start: 100, end: 1_101, ...given(waited) });
     const second = load({ start: 5_000, end: 5_010 });
@@ -109,14 +109,14 @@ describe("guarantee 1: one load per key between invalidations", () => {
     }
   });
 
-  test("tags that the load names late may fall together with any others", () => {
+  test("tags that the load names late may collide with any others", () => {
     const late = load({ start: 0, end: 100, hasLateTags: true });
     const change = call({ operation: "invalidateTags", tags: ["own b:1"], start: 30, end: 31 });
     expect(guarantees(late, change, load({ start: 200, end: 210 }))).toEqual([]);
     expect(guarantees(late, change, load({ start: 90, end: 95 }))).toEqual([1]);
   });
 
-  test("a fault, or a store that failed one of the two, makes it fine; long after it does not", () => {
+  test("a fault, or a store failure of either process, excuses it, but not long afterwards", () => {
     const second = load({ start: 50, end: 90, worker: 1 });
     expect(guarantees(first, second, fault({ what: "flush", start: 10, healed: 11 }))).toEqual([]);
     const trouble = { kind: "trouble", worker: 1, at: 45, code: "OPERATION_TIMEOUT" } as const;
@@ -131,7 +131,7 @@ describe("guarantee 2: an invalidation is never lost to a load in flight", () =>
   const flight = load({ start: 0, at: 10, end: 100 });
   const change = call({ operation: "delete", start: 20, end: 30 });
 
-  test("what was read before it and served after it, in the process that issued it, is found", () => {
+  test("a value read before it and served after it, in the process that issued it, is found", () => {
     const read = call({ operation: "get", start: 110, end: 111, ...given(flight) });
     expect(guarantees(flight, change, read)).toEqual([2]);
     expect(guarantees(flight, { ...change, worker: 1 }, read)).toEqual([]);
@@ -139,7 +139,7 @@ describe("guarantee 2: an invalidation is never lost to a load in flight", () =>
     expect(guarantees({ ...flight, at: 40 }, change, read)).toEqual([]);
   });
 
-  test("joining the older load after it is found as well", () => {
+  test("joining the older load after it is found too", () => {
     const joined = call({ operation: "getOrSet", start: 40, end: 101, ...given(flight) });
     expect(guarantees(flight, change, joined)).toEqual([2]);
     expect(guarantees(flight, change, { ...joined, start: 15 })).toEqual([]);
@@ -153,14 +153,14 @@ describe("guarantee 2: an invalidation is never lost to a load in flight", () =>
     expect(guarantees(flight, change, read, { kind: "lag", worker: 1, start: 500, end: 600 })).toEqual([]);
   });
 
-  test("tags count if the value carries them, also those named late", () => {
+  test("tags count if the value carries them, including those named late", () => {
     const read = call({ operation: "get", start: 110, end: 111, ...given(flight) });
     const tags = call({ operation: "invalidateTags", tags: [TAG], start: 20, end: 30 });
     expect(guarantees(flight, tags, read)).toEqual([2]);
     expect(guarantees(flight, { ...tags, tags: ["other"] }, read)).toEqual([]);
   });
 
-  test("what a load did not want stored is found when it is served to others than its callers", () => {
+  test("a value that was not to be stored is found when it is served to any but its load's callers", () => {
     const skipped = load({ start: 0, end: 100, outcome: "skip" });
     const caller = call({ operation: "getOrSet", start: 50, end: 101, ...given(skipped) });
     expect(guarantees(skipped, caller)).toEqual([]);
@@ -188,7 +188,7 @@ describe("guarantee 3: an invalidated entry never comes back", () => {
     expect(guarantees(stored, change, restored, readAt(4_000, 1))).toEqual([3]);
   });
 
-  test("a failover is one for other processes until the issuer has met the new server, and never for the issuer", () => {
+  test("a failover excuses other processes until the issuer has met the new server, and never the issuer", () => {
     const failover = fault({ what: "failover by death", start: 3_000, healed: 5_000, mayLose: true });
     expect(guarantees(stored, change, failover, readAt(5_100, 1))).toEqual([]);
     expect(guarantees(stored, change, failover, readAt(5_100, 0))).toEqual([3]);
@@ -198,14 +198,14 @@ describe("guarantee 3: an invalidated entry never comes back", () => {
     expect(guarantees(stored, change, failover, ...alive, readAt(met, 1))).toEqual([3]);
   });
 
-  test("of two sets at once either may be the later one; of two in turn the second is", () => {
+  test("either of two concurrent sets may be the later one; of two successive sets the second is", () => {
     const first = call({ operation: "set", start: 100, end: 200 });
     const read = call({ operation: "get", start: 5_000, end: 5_001, ...given(first) });
     expect(guarantees(first, call({ operation: "set", start: 150, end: 160 }), read)).toEqual([]);
     expect(guarantees(first, call({ operation: "set", start: 210, end: 220 }), read)).toEqual([3]);
   });
 
-  test("a set that failed may still happen, for others, until its process has made up for it", () => {
+  test("a failed set may still take effect, for others, until its process has compensated for it", () => {
     const failed = call({
       operation: "set",
       worker: 1,
@@ -221,7 +221,7 @@ describe("guarantee 3: an invalidated entry never comes back", () => {
     expect(guarantees(failed, late, probe(1, 800), again)).toEqual([3]);
   });
 
-  test("a value that nobody stored, or another key's, is found", () => {
+  test("a value that was never stored, or belongs to another key, is found", () => {
     expect(guarantees(call({ operation: "get", start: 1, end: 2, ...given({ id: "nobody" }) }))).toEqual([3]);
     const other = call({ operation: "get", keys: ["b:1"], start: 20, end: 21, ...given(stored) });
     expect(guarantees(stored, other)).toEqual([3]);
@@ -239,7 +239,7 @@ describe("guarantee 4: a load's error reaches all its waiters once, unwrapped", 
       ...facts,
     });
 
-  test("waiters that all fail with the very error are fine", () => {
+  test("waiters that all fail with the same error object are fine", () => {
     expect(guarantees(failing, failed({ id: "first", start: 0 }), failed({}), failed({}))).toEqual([]);
   });
 
@@ -252,7 +252,7 @@ describe("guarantee 4: a load's error reaches all its waiters once, unwrapped", 
     expect(guarantees(failing, failed({ start: 150, end: 160 }))).toEqual([4]);
   });
 
-  test("a waiter that runs the load again is found; who came later may", () => {
+  test("a waiter that runs the load again is found; a later call may do so", () => {
     const again = load({ start: 101, end: 120, call: "waiter" });
     const waiter = call({ id: "waiter", operation: "getOrSet", start: 50, end: 121, ...given(again) });
     expect(guarantees(failing, again, waiter)).toEqual([4]);
@@ -263,7 +263,7 @@ describe("guarantee 4: a load's error reaches all its waiters once, unwrapped", 
 });
 
 describe("guarantee 5: the lock survives a hard timeout", () => {
-  test("a load that is doubled after its timeout is found, and so is a result that was thrown away", () => {
+  test("a second load after the first one's timeout is found, and so is a discarded result", () => {
     const slow = load({ start: 0, end: 2_000 });
     const timeout = call({ operation: "getOrSet", start: 0, end: 150, failure: { code: "LOAD_TIMEOUT" } });
     expect(guarantees(slow, timeout)).toEqual([]);
@@ -272,17 +272,17 @@ describe("guarantee 5: the lock survives a hard timeout", () => {
   });
 });
 
-describe("guarantee 6: a store in trouble", () => {
+describe("guarantee 6: a failing store", () => {
   const most = OPERATION_TIMEOUT_MS + SLACK_MS;
 
-  test("costs a call no more than the deadline", () => {
+  test("delays a call by no more than the deadline", () => {
     expect(guarantees(call({ operation: "get", start: 0, end: most - 10 }))).toEqual([]);
     expect(guarantees(call({ operation: "get", start: 0, end: most + 10 }))).toEqual([6]);
     const lag = { kind: "lag", worker: 0, start: 100, end: 200 } as const;
     expect(guarantees(call({ operation: "get", start: 0, end: most + 10 }), lag)).toEqual([]);
   });
 
-  test("costs a getOrSet no more than that and the loads it waits for, or its hard timeout", () => {
+  test("delays a getOrSet by no more than that plus the loads it waits for, or its hard timeout", () => {
     const slow = load({ start: 100, end: 3_100 });
     const waiter = call({ operation: "getOrSet", start: 0, end: most + 2_900, ...given(slow) });
     expect(guarantees(slow, waiter)).toEqual([]);
@@ -290,7 +290,7 @@ describe("guarantee 6: a store in trouble", () => {
     expect(guarantees(slow, { ...waiter, hardTimeoutMs: 150 })).toEqual([6]);
   });
 
-  test("costs nothing while the circuit is open", () => {
+  test("delays no call while the circuit is open", () => {
     const refused = { operation: "delete", failure: { code: "CIRCUIT_OPEN" } } as const;
     expect(guarantees(call({ ...refused, start: 0, end: 5 }))).toEqual([]);
     expect(guarantees(call({ ...refused, start: 0, end: 400 }))).toEqual([6]);
@@ -302,7 +302,7 @@ describe("guarantee 6: a store in trouble", () => {
     expect(guarantees(call({ operation: "get", start: 0, end: 500, failure }))).toEqual([]);
   });
 
-  test("is used again by itself, by every process", () => {
+  test("is used again by every process once it recovers", () => {
     const frozen = fault({ what: "freeze", start: 100, healed: 1_000 });
     const healthy = [probe(0, 50), probe(1, 50), probe(0, 1_200), probe(1, 1_500)];
     expect(guarantees(frozen, ...healthy)).toEqual([]);
@@ -310,7 +310,7 @@ describe("guarantee 6: a store in trouble", () => {
     expect(guarantees(frozen, probe(0, 1_200), probe(1, 1_500, false), probe(1, late))).toEqual([6]);
   });
 
-  test("that left an invalidation undone is not served from by its process, and by others only until it is delivered", () => {
+  test("that missed an invalidation is not read by its issuer, and by others only until it is delivered", () => {
     const stored = load({ start: 0, end: 10 });
     const change = call({
       operation: "invalidateTags",
@@ -326,7 +326,7 @@ describe("guarantee 6: a store in trouble", () => {
     expect(guarantees(stored, change, back, readAt(601, 1))).toEqual([]);
     expect(guarantees(stored, change, back, readAt(20_000, 1))).toEqual([3]);
     expect(guarantees(stored, change, readAt(20_000, 1))).toEqual([]);
-    // Whoever serves what the tag is on has delivered the invalidation before.
+    // A process that serves entries with the tag has delivered the invalidation before.
     const newer = load({ start: 2_000, end: 2_010 });
     const served = call({ operation: "get", start: 2_050, end: 2_051, ...given(newer) });
     expect(guarantees(stored, change, back, newer, served, readAt(2_100 + NOTICE_MS, 1))).toEqual([3]);
@@ -336,7 +336,7 @@ describe("guarantee 6: a store in trouble", () => {
 describe("a plan", () => {
   const setting = { seconds: 20, store: "cluster", near: true } as const;
 
-  test("is the same for the same seed, and another one for another", () => {
+  test("is the same for the same seed, and differs for another", () => {
     expect(planOf({ seed: 7, ...setting })).toEqual(planOf({ seed: 7, ...setting }));
     expect(planOf({ seed: 7, ...setting })).not.toEqual(planOf({ seed: 8, ...setting }));
   });
@@ -361,7 +361,7 @@ describe("a plan", () => {
     ["one", [/^restore/, /^freeze/]],
     ["sentinel", [/^failover by death/, /^flush/]],
     ["cluster", [/^failover/, /^flush/]],
-  ])("of %s is short and has the worst all the same, whatever the seed", (store, worst) => {
+  ])("of %s has the worst faults even in a short run, whatever the seed", (store, worst) => {
     for (let seed = 0; seed < 200; seed++) {
       const { faults } = planOf({ seed, seconds: 15, store, near: true });
       const kinds = faults.map(({ what }) => what).filter((what) => what !== "save");

@@ -1,4 +1,4 @@
-// Holds a recorded history to guarantees 1 to 6 of api.md, section 4.
+// Checks a recorded history against guarantees 1 to 6 of api.md, section 4.
 import { boundedCalls } from "./bounded-calls.ts";
 import { Evidence, type Violation } from "./evidence.ts";
 import type { History } from "./history.ts";
@@ -6,18 +6,18 @@ import { loadErrors } from "./load-errors.ts";
 import { needlessLoads } from "./single-loads.ts";
 import { staleReads } from "./stale-reads.ts";
 
-/** What was not kept, in the order it began. */
+/** The violations, in the order they began. */
 export function check(history: History): Violation[] {
   const evidence = new Evidence(history);
   const violations = [staleReads, needlessLoads, loadErrors, boundedCalls].flatMap((rule) => rule(evidence));
   return violations.sort((one, other) => one.to - other.to);
 }
 
-/** How much a run has put to the test. */
+/** How much a run has exercised. */
 export interface Counts {
   readonly calls: number;
   readonly loads: number;
-  /** Values served that nobody loaded for the call. */
+  /** Values served without a load for the call. */
   readonly hits: number;
   /** Of these, those that another process had stored. */
   readonly shared: number;

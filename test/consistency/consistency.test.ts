@@ -13,14 +13,14 @@ const scenarios: readonly [string, Pick<Setting, "store" | "near">][] = [
   ["a cluster", { store: "cluster", near: true }],
 ];
 
-// It is in the title so that it is also told where a run throws or takes too long.
+// The seed is in the title so that it is also reported when a run throws or takes too long.
 const title = `guarantees 1 to 6 hold on %s (seed ${seed})`;
 
 test.each(scenarios)(title, async (_name, given) => {
   const outcome = await runRound({ seed, seconds: SECONDS, ...given });
   const { counts } = outcome;
   expect(outcome.violations, report(outcome)).toEqual([]);
-  // A cache that stores nothing would keep all of them, and so would a store that nothing happens to.
+  // A cache that stores nothing would keep every guarantee, and so would a store without faults.
   expect(counts.hits).toBeGreaterThan(counts.loads);
   expect(counts.shared).toBeGreaterThan(100);
   expect(counts.changes).toBeGreaterThan(50);

@@ -1,20 +1,20 @@
-// What a history says about a run, put in order for the rules: what came from where, what was changed when, what was down.
+// What a history shows about a run, prepared for the rules: where values came from, what changed when, what was down.
 import type { Call, FaultRun, History, LoadRun } from "./history.ts";
 import { matches } from "./plan.ts";
 
 /** The configured deadline of a store operation in the runs. */
 export const OPERATION_TIMEOUT_MS = 500;
-/** What a busy machine of two cores may add to any call, besides the lag that was measured. */
+/** What a busy machine of two cores may add to any call, besides the measured lag. */
 export const SLACK_MS = 1_500;
 /** Another process's change is noticed within about a second (api.md, 4.2), and half of one more on a busy machine. */
 export const NOTICE_MS = 1_500;
-/** A process reaches its store again by then: pauses between attempts grow to two seconds, the breaker adds its own. */
+/** A process reaches its store again within this time: retry pauses grow to two seconds, the breaker adds its own. */
 export const RESUME_MS = 5_000;
-/** What a process still owes the store is delivered every so often, whatever it does. */
+/** The interval at which a process delivers pending invalidations, whatever else it does. */
 const UPKEEP_MS = 5_000;
 /** From asking the store for its stamps and a lease to the beginning of the load. */
 const ADMISSION_MS = 250;
-/** Acknowledged so long before a failover, a change has reached the replica. */
+/** A change acknowledged this long before a failover has reached the replica. */
 const REPLICATION_MS = 30_000;
 
 /** Where a value came from. */
@@ -27,7 +27,7 @@ export interface Source {
   readonly set?: Call;
 }
 
-/** One way in which a guarantee of api.md, section 4, was not kept. */
+/** One violation of a guarantee of api.md, section 4. */
 export interface Violation {
   /** The number of the guarantee. */
   readonly guarantee: 1 | 2 | 3 | 4 | 5 | 6;
@@ -43,13 +43,13 @@ export class Evidence {
   readonly sources = new Map<string, Source>();
   /** Everything that changes or invalidates something, in the order it began. */
   readonly changes: readonly Call[];
-  /** Without snapshots, which are none. */
+  /** Without snapshots, which are not faults. */
   readonly faults: readonly FaultRun[];
   readonly #probes: ReadonlyMap<number, ReadonlyMap<string, readonly Call[]>>;
   /** When each call began. */
   readonly #starts: ReadonlyMap<string, number>;
   readonly #answers: ReadonlyMap<number, readonly Call[]>;
-  /** Of entries, answered by the store or by what it keeps coherent. */
+  /** Reads of entries, answered by the store or by a coherent near copy. */
   readonly #reads: ReadonlyMap<number, readonly Call[]>;
   readonly #settled = new Map<string, number>();
 
@@ -109,8 +109,8 @@ export class Evidence {
   }
 
   /**
-   * By then a change of a key whose outcome was not known has taken effect: its process delivers it once the store answers, and
-   * before it serves what the change concerns.
+   * When a change with an unknown outcome has taken effect for a key: its process delivers it once the store answers, and
+   * before it serves an affected entry.
    */
   settledBy(change: Call, key: string): number {
     if (change.failure === undefined) return change.end;
@@ -128,7 +128,7 @@ export class Evidence {
     return settled;
   }
 
-  /** Whether a read was about the key that was changed, or gave something of the kind that was invalidated. */
+  /** Whether a read concerned the changed key, or returned a value that the change invalidates. */
   #isServed(read: Call, change: Call, key: string): boolean {
     if (change.operation === "set" || change.operation === "delete") return read.keys?.includes(key) === true;
     return (read.values ?? []).some(({ id }) => {
@@ -138,7 +138,7 @@ export class Evidence {
   }
 
   /**
-   * Whether a server that took over without a change explains that another process does not know of it: until the
+   * Whether a server that took over without a change explains that another process does not see it: until the
    * process that made the change has met that server and repeated it.
    */
   isLost(change: Call, seenAt: number): boolean {
@@ -149,9 +149,9 @@ export class Evidence {
     });
   }
 
-  /** Why a load, or what it stored, may be void by a moment; undefined: it cannot be. */
+  /** Why a load, or the value it stored, may be void at a moment; undefined: it cannot be. */
   whyVoid(load: LoadRun, until: number, others: readonly number[] = []): string | undefined {
-    // Tags named late, with which others fall together, count only when the load stores.
+    // Tags named late, with which others may collide, count only when the load stores.
     const isLate = load.hasLateTags && until >= load.end;
     const change = this.changes.find(
       (call) =>
@@ -173,21 +173,21 @@ export class Evidence {
     return trouble?.code;
   }
 
-  /** Since when a change makes a load void that runs later: what it is sealed with was read shortly before. */
+  /** From when on a change voids this load: it is sealed with stamps that were read shortly before. */
   #askedAt(load: LoadRun): number {
     return Math.max(load.start - ADMISSION_MS, this.#starts.get(load.call) ?? Number.NEGATIVE_INFINITY);
   }
 
   /**
-   * Until when a load that begins may not yet know of a change. A key is asked for at the store; the stamps of tags and
-   * namespaces are at hand, and a process learns of another one's change by push.
+   * Until when a starting load may not yet know of a change. A key is read from the store; the stamps of tags and
+   * namespaces are cached locally, and a process learns of another one's change by push.
    */
   #countsUntil(change: Call, { worker, key }: LoadRun): number {
     const isByStamp = change.operation === "invalidateTags" || change.operation === "clear";
     return this.settledBy(change, key) + (isByStamp && change.worker !== worker ? NOTICE_MS : 0);
   }
 
-  /** Whoever meets a server that is not the one before makes sure of what it has before using it. */
+  /** A process that meets another server than before verifies its data before using it. */
   #endForAll(fault: FaultRun): number {
     const { healed } = fault;
     const ends = Array.from({ length: this.history.workers }, (_, worker) => this.resumedAt(worker, healed));
@@ -205,7 +205,7 @@ const CHANGING: readonly Call["operation"][] = [
 
 const isChange = ({ operation }: Call): boolean => CHANGING.includes(operation);
 
-/** Whether a change is about what came from somewhere, leaving aside when. */
+/** Whether a change affects values from this source, regardless of time. */
 export function isConcerned(change: Call, { key, tags }: Pick<Source, "key" | "tags">): boolean {
   switch (change.operation) {
     case "clear":

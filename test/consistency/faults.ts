@@ -1,4 +1,4 @@
-// The store of a run, on real servers, and what can happen to them.
+// The store of a run, on real servers, and the faults it can suffer.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -11,7 +11,7 @@ import type { FaultStep, StoreKind } from "./plan.ts";
 
 export interface Stage {
   readonly url: string;
-  /** Does it, and resolves when the store takes commands again. */
+  /** Injects the fault, and resolves when the store accepts commands again. */
   inject(fault: FaultStep): Promise<void>;
   /** Brings everything into the state that the next fault needs. */
   settle(): Promise<void>;
@@ -23,7 +23,7 @@ export function openStage(store: StoreKind): Promise<Stage> {
   return store === "sentinel" ? openSentinel() : openCluster();
 }
 
-/** Whether acknowledged writes may be gone afterwards without anybody being told. */
+/** Whether acknowledged writes may be silently lost. */
 export const mayLose = (store: StoreKind, what: FaultKind): boolean =>
   store !== "one" && (what.startsWith("failover") || what === "restore" || what === "empty");
 
@@ -40,7 +40,7 @@ async function dropClients(server: RedisServer): Promise<void> {
   await server.cli("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
 }
 
-/** As after a crash: it comes back with its last snapshot, or with nothing. */
+/** Kills and restarts the server, which comes back with its last snapshot, or empty. */
 async function crash(server: RedisServer, awayMs: number, keepsSnapshot: boolean): Promise<void> {
   await server.kill();
   if (!keepsSnapshot) rmSync(join(server.folder, "dump.rdb"), { force: true });
@@ -48,14 +48,14 @@ async function crash(server: RedisServer, awayMs: number, keepsSnapshot: boolean
   await server.start();
 }
 
-/** A master dies when its replica has not heard it for a while: what it acknowledged meanwhile is lost. */
+/** A master dies after its replica was cut off for a while: what it acknowledged meanwhile is lost. */
 async function dieUnheard(
   master: RedisServer,
   replica: RedisServer,
   unheardMs: number,
   replaced: () => Promise<unknown>,
 ): Promise<void> {
-  // A login that the master refuses keeps the replica from coming back.
+  // A login that the master refuses keeps the replica from reconnecting.
   await replica.cli("CONFIG", "SET", "masteruser", "nobody", "masterauth", "nothing");
   await master.cli("CLIENT", "KILL", "TYPE", "replica");
   await pause(unheardMs);
@@ -116,7 +116,7 @@ function agreedMaster({ sentinels, servers }: RedisSentinel): Promise<RedisServe
   );
 }
 
-/** Sentinels whose last failover is fresh take their time, and on a busy machine they give one up: it is ordered again. */
+/** Sentinels delay a failover soon after another, and abandon one on a busy machine; then it is requested again. */
 const SUCCESSION_MS = 40_000;
 const GIVEN_UP_MS = 5_000;
 
@@ -139,7 +139,7 @@ async function sentinelFault(sentinel: RedisSentinel, { what, ms }: FaultStep): 
     );
   };
   switch (what) {
-    // Shorter than it takes to be taken for dead.
+    // Shorter than it takes to be considered dead.
     case "freeze":
       return freezeFor(before, Math.min(ms, 350));
     case "flush":
@@ -166,13 +166,13 @@ async function sentinelFault(sentinel: RedisSentinel, { what, ms }: FaultStep): 
   }
 }
 
-/** As the sentinels do it, only sooner: they leave a former master alone for ten seconds. */
+/** As the sentinels would do, only sooner: they wait ten seconds before reconfiguring a former master. */
 async function demote(server: RedisServer, master: RedisServer): Promise<void> {
   await server.cli("REPLICAOF", "127.0.0.1", String(master.port));
   await dropClients(server);
 }
 
-/** The server that is not the master runs and follows it; sentinels would take longer to see to that. */
+/** Starts the other server and makes it follow the master; sentinels would take longer. */
 async function replicaFollows(sentinel: RedisSentinel): Promise<void> {
   const master = await agreedMaster(sentinel);
   const replica = sentinel.servers.find((server) => server !== master) as RedisServer;
@@ -198,7 +198,7 @@ function isRunning(server: RedisServer): boolean {
 }
 
 async function openCluster(): Promise<Stage> {
-  // What one server does must not make the others refuse their own keys; and replicas are to be ready at once.
+  // A failing server must not make the others refuse their own keys, and replicas must be ready at once.
   const args = ["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"];
   const cluster = await startCluster({ redis: { args } });
   return {
@@ -229,7 +229,7 @@ async function clusterFault(cluster: RedisCluster, { what, ms, lot }: FaultStep)
     case "drop":
       await Promise.all(masters.map(dropClients));
       return;
-    // Away for a shorter time than it takes to be replaced.
+    // Down for less time than it takes to be replaced.
     case "empty":
       return crash(chosen, Math.min(ms, 100), false);
     case "failover by death":

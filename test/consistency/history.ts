@@ -1,9 +1,9 @@
-// What happened in one run: every call, load and fault, with the moments of a clock that all processes share.
+// What happened in one run: every call, load and fault, timed by a clock that all processes share.
 //
-// There is no database to read: a load notes when it would have read it. Whatever was read before an invalidation began is
-// what that invalidation is about. Times are milliseconds since the run began.
+// There is no database to read: a load notes when it would have read it. Values read before an invalidation began are
+// the ones that it invalidates. Times are milliseconds since the run began.
 
-/** What the workers store: it says which load or set it came from. */
+/** What the workers store: a value names the load or set it came from. */
 export interface Value {
   readonly id: string;
   readonly key: string;
@@ -19,12 +19,12 @@ export type Operation =
   | "invalidatePattern"
   | "clear";
 
-/** How a call failed: the error of a load, or the code of one of ours. */
+/** How a call failed: with the error of a load, or with a code of the library. */
 export interface Failure {
   readonly code: string;
   /** The load whose error it is. */
   readonly load?: string;
-  /** Whether it is the very object that the load threw. */
+  /** Whether it is the same object that the load threw. */
   readonly same?: boolean;
 }
 
@@ -36,16 +36,16 @@ export interface Call {
   readonly operation: Operation;
   readonly start: number;
   readonly end: number;
-  /** Those it named: one or several. */
+  /** The keys it named, one or several. */
   readonly keys?: readonly string[];
-  /** Of invalidateTags: what it invalidates; of set: what the value is stored under. */
+  /** For invalidateTags, the tags it invalidates; for set, the tags of the value. */
   readonly tags?: readonly string[];
   readonly pattern?: string;
-  /** What it gave its caller. */
+  /** What it returned to its caller. */
   readonly values?: readonly Value[];
   readonly failure?: Failure;
   readonly hardTimeoutMs?: number;
-  /** Made only to see whether the store answers. */
+  /** Made only to check whether the store answers. */
   readonly probe?: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface LoadRun {
   readonly outcome: "value" | "skip" | "error";
 }
 
-/** The store failed a process that went on without it. */
+/** The store failed, and the process continued without it. */
 export interface Trouble {
   readonly kind: "trouble";
   readonly worker: number;
@@ -99,7 +99,7 @@ export interface FaultRun {
   readonly kind: "fault";
   readonly what: FaultKind;
   readonly start: number;
-  /** When the store took commands again. */
+  /** When the store accepted commands again. */
   readonly healed: number;
   /** A server without the latest acknowledged writes may have taken over. */
   readonly mayLose: boolean;
@@ -135,7 +135,7 @@ const beginningOf = (record: HistoryRecord): number => ("start" in record ? reco
 const endOf = (record: HistoryRecord): number =>
   record.kind === "trouble" ? record.at : record.kind === "fault" ? record.healed : record.end;
 
-/** The records about a key, and what concerns all, from one moment to another, one a line. */
+/** The records about a key, and those that concern every key, between two moments, one per line. */
 export function slice(history: History, key: string | undefined, from: number, to: number): string {
   const { calls, loads, troubles, lags, faults } = history;
   const records: HistoryRecord[] = [
@@ -152,7 +152,7 @@ export function slice(history: History, key: string | undefined, from: number, t
     .join("\n");
 }
 
-/** A store in trouble fails a process many times in a moment; once says it. */
+/** A failing store fails a process many times in a moment; one record of them is enough. */
 function gathered(troubles: readonly Trouble[]): Trouble[] {
   const last = new Map<string, number>();
   return troubles.filter(({ worker, code, at }) => {

@@ -1,4 +1,4 @@
-// Guarantee 4: the error of a load reaches everybody who waits for it in its process, as it is, and nobody runs it again.
+// Guarantee 4: a load's error reaches every waiter in its process unwrapped, and no waiter runs the load again.
 import type { Evidence, Violation } from "./evidence.ts";
 import type { Call, LoadRun } from "./history.ts";
 
@@ -12,7 +12,7 @@ export function loadErrors(evidence: Evidence): Violation[] {
   ];
 }
 
-/** A call that failed with something else than what the load it waited for threw. */
+/** A call that failed with another error than the one thrown by the load it waited for. */
 function strangeError({ sources }: Evidence, call: Call): Violation[] {
   const { failure } = call;
   if (failure === undefined || failure.load === undefined) return [];
@@ -28,7 +28,7 @@ function strangeError({ sources }: Evidence, call: Call): Violation[] {
   return [violation(call, `failed with ${JSON.stringify(failure)}, not with the error of its load`)];
 }
 
-/** Whoever waited for a load that failed, and whose function, or a later one, then ran instead. */
+/** A call that waited for a load that failed, and for which another load ran afterwards. */
 function runAgain(evidence: Evidence, failed: LoadRun, call: Call): Violation[] {
   if (!isWaiter(failed, call) || evidence.whyVoid(failed, call.start) !== undefined) return [];
   const again = evidence.history.loads.find((load) => load.call === call.id && load.start >= failed.end);

@@ -13,13 +13,13 @@ export interface Setting {
 
 export const WORKERS = 3;
 
-/** What a load does: it waits, reads the database, waits again and ends somehow. */
+/** What a load does: it waits, reads the database, waits again and ends with some outcome. */
 export interface LoadPlan {
   readonly beforeMs: number;
   readonly afterMs: number;
   readonly outcome: "value" | "skip" | "error";
   readonly lateTags: readonly string[];
-  /** Decided by the load; undefined: the one of the call. */
+  /** Set by the load; undefined: that of the call. */
   readonly ttl?: number;
 }
 
@@ -31,7 +31,7 @@ export type ReadStep =
       readonly key: string;
       readonly tags: readonly string[];
       readonly load: LoadPlan;
-      /** How many ask at the same time. */
+      /** How many calls are made at the same time. */
       readonly callers: number;
       readonly hardTimeout?: number;
       readonly staleIfError?: number;
@@ -44,15 +44,15 @@ export type ChangeStep =
   | { readonly do: "invalidatePattern"; readonly pattern: string }
   | { readonly do: "clear" };
 
-/** One step of a process: `afterwards` is read as soon as the change has ended, however it did. */
+/** One step of a process: `afterwards` is read as soon as the change has ended, successfully or not. */
 export type Step = { readonly at: number } & (ReadStep | (ChangeStep & { readonly afterwards?: ReadStep }));
 
 export interface FaultStep {
   readonly at: number;
   readonly what: FaultKind;
-  /** How long the server is frozen or away, or unheard by its replica before it dies. */
+  /** How long the server is frozen or down, or cut off from its replica before it dies. */
   readonly ms: number;
-  /** Chooses the server among several. */
+  /** Selects the server among several. */
   readonly lot: number;
 }
 
@@ -69,7 +69,7 @@ const STEP_MS = 22;
 /** Changes come in bursts, so that values also live for longer than any bound. */
 const BURST_MS = 1_200;
 const CALM_MS = 3_300;
-/** Every so often all processes want the same key at once, which one of them may have invalidated just before. */
+/** How often all processes want the same key at once, which one of them may have invalidated just before. */
 const HERD_EVERY_MS = 220;
 const HEAD_START_MS = 25;
 
@@ -86,19 +86,19 @@ const FAULTS: Readonly<Record<StoreKind, readonly FaultKind[]>> = {
     "empty",
   ],
 };
-/** From one fault's beginning to the next one's, at least; failovers take seconds by themselves. */
+/** The least time between the starts of two faults; a failover alone takes seconds. */
 const FAULT_EVERY_MS: Readonly<Record<StoreKind, number>> = { one: 2_600, sentinel: 4_200, cluster: 4_200 };
-/** A short run, too, is to have those that matter most: a server that is killed, frozen, failed over and flushed. */
+/** The most important faults, which short runs have too: a server that is killed, frozen, failed over and flushed. */
 const FOREMOST: Readonly<Record<StoreKind, readonly RegExp[]>> = {
   one: [/^restore/, /^freeze/],
   sentinel: [/^failover by death/, /^flush/],
   cluster: [/^failover/, /^flush/],
 };
-/** What a snapshot brings back is so old. */
+/** The age of a snapshot when it is restored. */
 const SNAPSHOT_AGE_MS = 900;
-/** Before the first fault nothing excuses anything. */
+/** When the first fault begins; before it, nothing excuses a violation. */
 const FIRST_MS = 2_500;
-/** No fault begins so late that one could not see the store work again. */
+/** No fault begins later than this before the end, so that the recovery of the store is seen. */
 export const LAST_MS = 5_000;
 
 export function planOf({ seed, seconds, store }: Setting): Plan {
@@ -114,7 +114,7 @@ export function planOf({ seed, seconds, store }: Setting): Plan {
   return { workers, faults };
 }
 
-/** Changes that a fault may lose are the ones to look at: those since a snapshot, and those that nobody answers. */
+/** The interesting changes are those that a fault may lose: made since a snapshot, or never answered. */
 const isTrying = (at: number, faults: readonly FaultStep[]): boolean =>
   faults.some((fault) =>
     fault.what === "restore"
@@ -138,7 +138,7 @@ class Drawing {
     return steps;
   }
 
-  /** For each process its part. */
+  /** The steps of each process. */
   herds(lengthMs: number): Step[][] {
     const herds: Step[][] = Array.from({ length: WORKERS }, () => []);
     for (let at = HERD_EVERY_MS; at < lengthMs; at += this.#upTo(2 * HERD_EVERY_MS)) {

@@ -1,4 +1,4 @@
-// One run: real processes carry out a plan on a real store while faults happen to it; then its history is checked.
+// One run: real processes execute a plan on a real store while faults are injected; then its history is checked.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -12,12 +12,12 @@ import { mayLose, openStage, type Stage } from "./faults.ts";
 import { type FaultRun, type History, type HistoryRecord, historyOf, slice } from "./history.ts";
 import { type FaultStep, LAST_MS, planOf, type Setting, type Step, WORKERS } from "./plan.ts";
 
-/** What a worker is told. */
+/** The messages to a worker. */
 export type Order =
   | {
       readonly do: "prepare";
       readonly worker: number;
-      /** Where the library is. */
+      /** The path of the library. */
       readonly library: string;
       readonly config: CacheConfig;
       readonly steps: readonly Step[];
@@ -25,13 +25,13 @@ export type Order =
   /** The moment from which its clock counts, in nanoseconds. */
   | { readonly do: "go"; readonly origin: string }
   | { readonly do: "calm" }
-  /** Everybody is done: what happened since, such as a load that nobody waits for here, but somebody did elsewhere. */
-  | { readonly do: "tell" }
+  /** Every worker is done: report the rest, such as a load without a waiter here that has one in another process. */
+  | { readonly do: "report" }
   | { readonly do: "end" };
 
 const WORKER = join(import.meta.dirname, "worker.mjs");
 const LIBRARY = pathToFileURL(join(import.meta.dirname, "../../dist/index.js")).href;
-/** How much longer than planned a run may take before it is given up. */
+/** How much longer than planned a run may take before it is aborted. */
 const PATIENCE_MS = 60_000;
 
 export interface Outcome {
@@ -52,7 +52,7 @@ export async function runRound(setting: Setting): Promise<Outcome> {
   }
 }
 
-/** What was not kept, with the part of the history that shows it and how to run it again. */
+/** The violations, each with the part of the history that shows it and how to run it again. */
 export function report({ setting, history, violations }: Outcome): string {
   const { seed, seconds, store, near } = setting;
   const lines = violations.slice(0, 5).map(({ guarantee, message, key, from, to }) => {
@@ -84,8 +84,8 @@ async function record(setting: Setting, stage: Stage): Promise<History> {
     await pause(Math.max(setting.seconds * 1_000, healed + RESUME_MS + OPERATION_TIMEOUT_MS) - now());
     for (const member of team) member.tell({ do: "calm" });
     await inTime(Promise.all(team.map(({ done }) => done)));
-    for (const member of team) member.tell({ do: "tell" });
-    await inTime(Promise.all(team.map(({ told }) => told)));
+    for (const member of team) member.tell({ do: "report" });
+    await inTime(Promise.all(team.map(({ reported }) => reported)));
     return historyOf(WORKERS, [...team.flatMap(({ records }) => records), ...runs]);
   } finally {
     late.abort();
@@ -121,7 +121,7 @@ async function injectAll(
 interface Message {
   readonly ready?: true;
   readonly done?: true;
-  readonly told?: true;
+  readonly reported?: true;
   readonly records?: readonly HistoryRecord[];
 }
 
@@ -130,9 +130,9 @@ class WorkerProcess {
   readonly records: HistoryRecord[] = [];
   readonly ready: Promise<void>;
   readonly done: Promise<void>;
-  /** Of everything that happened. */
-  readonly told: Promise<void>;
-  /** Rejects when the process ends before it was told to. */
+  /** Resolves when everything that happened is in `records`. */
+  readonly reported: Promise<void>;
+  /** Rejects when the process ends before it was asked to. */
   readonly failure: Promise<never>;
   readonly #child: ChildProcess;
   readonly #exited: Promise<readonly unknown[]>;
@@ -148,7 +148,7 @@ class WorkerProcess {
     this.failure.catch(() => {});
     const strikeOff = this.#child.pid === undefined ? () => {} : recordServer(this.#child.pid);
     this.#exited.then(strikeOff, () => {});
-    const heard = (what: "ready" | "done" | "told"): Promise<void> =>
+    const heard = (what: "ready" | "done" | "reported"): Promise<void> =>
       new Promise((resolve) => {
         this.#child.on("message", (message: Message) => {
           if (message[what]) resolve();
@@ -156,7 +156,7 @@ class WorkerProcess {
       });
     this.ready = heard("ready");
     this.done = heard("done");
-    this.told = heard("told");
+    this.reported = heard("reported");
     this.#child.on("message", ({ records }: Message) => this.records.push(...(records ?? [])));
     const config = {
       kvUrl,
@@ -173,7 +173,7 @@ class WorkerProcess {
     this.#child.send(order);
   }
 
-  /** Ends it by its id if it does not end by itself. */
+  /** Kills it by its id if it does not exit by itself. */
   async end(): Promise<void> {
     this.#isEnding = true;
     if (this.#child.connected) this.#child.send({ do: "end" });

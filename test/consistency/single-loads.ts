@@ -1,4 +1,4 @@
-// Guarantees 1 and 5: one load of a key between invalidations, in all processes together, also after a hard timeout.
+// Guarantees 1 and 5: one load of a key between invalidations across all processes, even after a hard timeout.
 import { type Evidence, grouped, type Violation } from "./evidence.ts";
 import type { LoadRun } from "./history.ts";
 
@@ -28,15 +28,15 @@ export function needlessLoads(evidence: Evidence): Violation[] {
 function isNeedless(evidence: Evidence, first: LoadRun, second: LoadRun): boolean {
   if (second.start >= first.end) {
     if (first.outcome !== "value") return false;
-    // Copies die early by as much as the clocks may differ, never late.
+    // Copies expire early by up to the clock difference, never late.
     if (second.start >= first.end + first.ttlMs / 2) return false;
   }
-  // Loads without a lease, side by side with others and not stored for them.
+  // Loads without a lease run in parallel with others, and are not stored for them.
   if (hasWaitedInVain(evidence, first) || hasWaitedInVain(evidence, second)) return false;
   return evidence.whyVoid(first, second.start, [second.worker]) === undefined;
 }
 
-/** Whether its process had waited for a load of another that ended without a value: then it does not wait again. */
+/** Whether its process had waited for another's load that ended without a value: then it does not wait again. */
 function hasWaitedInVain({ history }: Evidence, { call, key, worker, start }: LoadRun): boolean {
   const waits = history.calls.filter(
     (each) => each.id === call || (each.worker === worker && each.keys?.includes(key)),
@@ -51,7 +51,7 @@ function hasWaitedInVain({ history }: Evidence, { call, key, worker, start }: Lo
   );
 }
 
-/** A call that waited for a load no longer than its hard timeout. */
+/** A call that stopped waiting for a load at its hard timeout. */
 function timedOut({ history }: Evidence, load: LoadRun, before: number): string | undefined {
   return history.calls.find(
     (call) =>

@@ -1,4 +1,4 @@
-// Guarantees 2, 3 and the end of 6: nobody is served what an invalidation was about, once it counts for him.
+// Guarantees 2, 3 and the end of 6: once an invalidation is in effect for a process, no invalidated value is served there.
 import { type Evidence, isConcerned, NOTICE_MS, type Source, type Violation } from "./evidence.ts";
 import type { Call, Value } from "./history.ts";
 
@@ -26,7 +26,7 @@ function judge(evidence: Evidence, read: Call, value: Value): Violation[] {
 const isHandedOut = ({ worker, load }: Source, read: Call): boolean =>
   read.operation === "getOrSet" && read.worker === worker && load !== undefined && read.start <= load.end;
 
-/** Whether a read was served something older than a change that counts for it. */
+/** Whether a read returned a value older than a change that is in effect for it. */
 function isOverlooked(evidence: Evidence, read: Call, source: Source, change: Call): boolean {
   if (change.start > read.start || change.id === source.id) return false;
   if (!isConcerned(change, source) || !isOlder(evidence, source, change, read.worker)) return false;
@@ -41,8 +41,8 @@ function isOverlooked(evidence: Evidence, read: Call, source: Source, change: Ca
 }
 
 /**
- * Of two writes under way at once either may be the later one. For others, a write whose outcome is not known is under
- * way until its process has made up for it.
+ * Either of two concurrent writes may be the later one. For other processes, a write with an unknown outcome is in
+ * progress until its process has compensated for it.
  */
 function isOlder(
   evidence: Evidence,

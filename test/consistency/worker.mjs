@@ -1,4 +1,4 @@
-// One process of the consistency test: carries out its steps on a cache of its own and tells what happened.
+// One process of the consistency test: executes its steps on a cache of its own and reports what happened.
 import { setTimeout as pause } from "node:timers/promises";
 
 /**
@@ -17,16 +17,16 @@ import { setTimeout as pause } from "node:timers/promises";
  */
 
 const TTL_S = 120;
-/** How often the store is asked for nothing but an answer; the keys of these questions are spread over its servers. */
+/** How often the store is probed; the keys of the probes are spread over its servers. */
 const PROBE_MS = 60;
 const PROBES = 6;
 const LAG_LOOK_MS = 20;
 const LAG_MS = 25;
 const REPORT_MS = 250;
-/** A call that takes so much longer than anything else does not end at all. */
+/** A call that takes this long, far longer than any other, is considered hung. */
 const PATIENCE_MS = 15_000;
 
-/** What a load throws, and whose it is. */
+/** The error that a load throws, with the id of the load. */
 class LoadFailure extends Error {
   /** @param {string} load */
   constructor(load) {
@@ -48,9 +48,9 @@ class Worker {
     this.isProbing = true;
     /** @type {HistoryRecord[]} */
     this.records = [];
-    /** Calls under way. @type {Map<string, Omit<Call, "end">>} */
+    /** Calls in progress. @type {Map<string, Omit<Call, "end">>} */
     this.open = new Map();
-    /** Loads under way; one may outlast the calls that waited for it. @type {Set<Promise<unknown>>} */
+    /** Loads in progress; one may outlast the calls that waited for it. @type {Set<Promise<unknown>>} */
     this.loading = new Set();
     /** @type {Map<string, LoadFailure>} */
     this.failures = new Map();
@@ -182,7 +182,7 @@ class Worker {
     return this.call({ operation: "getOrSet", keys: [key], ...facts }, (call) => {
       const { lateTags, ttl, outcome } = step.load;
       const isPlain = lateTags.length === 0 && ttl === undefined && outcome !== "skip";
-      // One that takes no parameter cannot name tags, and is treated so.
+      // The library treats a load without a parameter as one that cannot name tags.
       const load = isPlain
         ? () => this.follow(this.load(step, call))
         : (/** @type {Context} */ context) => this.follow(this.load(step, call, context));
@@ -237,7 +237,7 @@ class Worker {
   }
 
   /**
-   * Makes a call and notes it, however it ends.
+   * Makes a call and records it, however it ends.
    * @param {Omit<Call, "kind" | "id" | "worker" | "start" | "end">} facts
    * @param {(id: string) => Promise<unknown>} make
    */
@@ -299,13 +299,13 @@ process.on("message", async (/** @type {Order} */ order) => {
     process.send?.({ done: true });
   } else if (order.do === "calm") {
     if (worker !== undefined) worker.isProbing = false;
-  } else if (order.do === "tell") {
+  } else if (order.do === "report") {
     worker?.report();
-    process.send?.({ told: true });
+    process.send?.({ reported: true });
   } else {
     await worker?.cache.disconnect();
     process.exit();
   }
 });
-// A process whose parent is gone has nobody to tell.
+// Without its parent, a process cannot report to anyone.
 process.on("disconnect", () => process.exit(1));

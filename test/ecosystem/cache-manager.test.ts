@@ -13,7 +13,7 @@ const caches = redisCaches({ operationTimeout: 10 });
 const managerOn = (cache: XCache, ttl?: number) =>
   createCache({ stores: [cacheManagerStore(cache)], ...(ttl === undefined ? {} : { ttl }) });
 
-test("values are set, read and deleted, one by one and together, as they are and not as JSON", async () => {
+test("values are set, read and deleted, individually and together, without conversion to JSON", async () => {
   const manager = managerOn(caches.open());
   const value = { at: new Date(5), bytes: Buffer.from([0, 255]), set: new Set([1n]) };
   expect(await manager.set("key", value)).toEqual(value);

@@ -15,7 +15,7 @@ class TroubledBackend extends ChaosBackend {
     super.open(host);
   }
 
-  /** Tells what no caller waits for. */
+  /** Reports an error that belongs to no call. */
   report(error: Error): void {
     this.#host?.report(error);
   }
@@ -27,7 +27,7 @@ export interface FailingCache {
   fail(): void;
   /** Everything works again, as it does at the end of the test. */
   calm(): void;
-  /** The connection breaks while nobody asks for anything. */
+  /** The connection breaks while no call is in flight. */
   breakConnection(): void;
 }
 

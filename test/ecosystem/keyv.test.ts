@@ -40,7 +40,7 @@ test("invalid options are rejected immediately; a namespace belongs to Keyv's op
 });
 
 test.each([[undefined], [null], ["redis://user:secret@host"], [Promise.resolve()]])(
-  "what is neither a cache nor a configuration is refused: %s",
+  "a value that is neither a cache nor a configuration is refused: %s",
   (source) => {
     const make = () => new XCacheKeyvStore(source as unknown as XCache);
     expect(make).toThrow(ConfigError);
@@ -183,18 +183,18 @@ describe("when the store fails", () => {
 
   test("reads miss, writes report it, and each error is emitted once", async () => {
     const { keyv, errors } = failing();
-    const told = async (call: Promise<unknown>): Promise<unknown[]> => {
+    const outcomeAndErrors = async (call: Promise<unknown>): Promise<unknown[]> => {
       errors.length = 0;
       return [await call, errors.length];
     };
-    expect(await told(keyv.get("key"))).toEqual([undefined, 1]);
-    expect(await told(keyv.getMany(["a", "b"]))).toEqual([[undefined, undefined], 1]);
-    expect(await told(keyv.has("key"))).toEqual([false, 1]);
-    expect(await told(keyv.hasMany(["a", "b"]))).toEqual([[false, false], 1]);
-    expect(await told(keyv.set("key", 1))).toEqual([false, 1]);
-    expect(await told(keyv.delete("key"))).toEqual([false, 1]);
-    expect(await told(keyv.deleteMany(["a"]))).toEqual([false, 1]);
-    expect(await told(keyv.clear())).toEqual([undefined, 1]);
+    expect(await outcomeAndErrors(keyv.get("key"))).toEqual([undefined, 1]);
+    expect(await outcomeAndErrors(keyv.getMany(["a", "b"]))).toEqual([[undefined, undefined], 1]);
+    expect(await outcomeAndErrors(keyv.has("key"))).toEqual([false, 1]);
+    expect(await outcomeAndErrors(keyv.hasMany(["a", "b"]))).toEqual([[false, false], 1]);
+    expect(await outcomeAndErrors(keyv.set("key", 1))).toEqual([false, 1]);
+    expect(await outcomeAndErrors(keyv.delete("key"))).toEqual([false, 1]);
+    expect(await outcomeAndErrors(keyv.deleteMany(["a"]))).toEqual([false, 1]);
+    expect(await outcomeAndErrors(keyv.clear())).toEqual([undefined, 1]);
     expect(errors[0]).toBeInstanceOf(ConnectionError);
   });
 

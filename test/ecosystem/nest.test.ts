@@ -417,7 +417,7 @@ describe("a cached method", () => {
     }
     Controller("pages")(Pages);
     const method = CacheMethod({ cache: () => memoryCache().cache }) as MethodDecorator;
-    // Both say the same key: the name of the handler tells them apart.
+    // Both give the same key; the name of the handler distinguishes them.
     for (const name of ["one", "two"])
       decorate(Pages, name, method, Get(name), CacheResponse({ key: () => "same" }));
     const get = await serve(await start([XCacheModule.forRoot({ cache: memory })], [Pages]));

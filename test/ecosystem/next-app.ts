@@ -16,7 +16,7 @@ export default function Layout({ children }) {
   return <html><body>{children}</body></html>;
 }`;
 
-/** Data of \`fetch\` under a tag, in a page that is rendered when it is first asked for. */
+/** Data of \`fetch\` under a tag, in a page that is rendered on its first request. */
 const itemPage = (upstream: string): string => `
 export const revalidate = 3600;
 export const generateStaticParams = () => [];
@@ -71,7 +71,7 @@ export default {
 };`;
 
 const handler = (name: string, store: string): string => `
-// Unseen by what collects the files of a deployment, which would take half of the time of a build.
+// Hidden from the tracing of deployment files, which would take half of the build time.
 const { ${name}, XCache } = await import(/* turbopackIgnore: true */ "./xcache.mjs");
 export default ${name}(new XCache({ kvUrl: ${JSON.stringify(store)} }));`;
 
@@ -85,14 +85,14 @@ export interface NextServer {
   get(path: string, headers?: Record<string, string>): Promise<Response>;
 }
 
-/** Next wants to know what it runs as; vitest says "test". */
+/** Next depends on NODE_ENV, which vitest sets to "test". */
 const env = { ...process.env, NODE_ENV: "production" as const, NEXT_TELEMETRY_DISABLED: "1" };
 
-/** `upstream` answers what pages ask for, `store` is where they are cached. */
+/** `upstream` serves the data that pages fetch, `store` is where they are cached. */
 export async function buildNextApp(upstream: string, store: string): Promise<NextApp> {
   const parent = join(ROOT, ".cache");
   mkdirSync(parent, { recursive: true });
-  // Inside of the repository, so that the packages are found.
+  // Inside the repository, so that the packages are found.
   const folder = mkdtempSync(join(parent, "next-app-"));
   const children: ChildProcess[] = [];
   const app: NextApp = {
@@ -156,7 +156,7 @@ function run(folder: string, args: readonly string[], output: string[] = []): Ch
   return child;
 }
 
-/** What the application imports, as it stands in src. */
+/** The modules that the application imports, from src. */
 async function bundleSources(folder: string): Promise<void> {
   const entry = join(folder, "entry.ts");
   writeFileSync(

@@ -16,7 +16,7 @@ import { failingCache } from "./failing-cache.ts";
 
 const caches = redisCaches({ operationTimeout: 10 });
 
-/** The methods of Next's cache and of a handler, for values that are written down here as Next makes them. */
+/** The methods of Next's cache and of a handler, for values written here in the form that Next gives them. */
 interface Cache {
   get(key: string, context: unknown): Promise<Seen | null>;
   set(key: string, value: unknown, context: unknown): Promise<void>;
@@ -30,7 +30,7 @@ interface Seen {
   readonly cacheControl?: unknown;
 }
 
-/** What a server of Next makes for every request; each is a process of its own if its cache is. */
+/** What a Next server creates for every request; with its own cache, each acts as a separate process. */
 function requests(cache: XCache): () => Cache {
   const settings = {
     dev: false,
@@ -89,7 +89,7 @@ const data = (body: string, revalidate = 60) => ({
 const fetchContext = (tags: string[] = [], softTags: string[] = []) => ({ kind: "FETCH", tags, softTags });
 const fetchTerms = (...tags: string[]) => ({ fetchCache: true, tags });
 
-/** The text of a page or of data, and whether Next takes it for stale. */
+/** The text of a page or of data, and whether Next considers it stale. */
 async function look(request: Cache, key: string, context: unknown = pageContext): Promise<unknown> {
   const entry = await request.get(key, context);
   if (entry === null) return null;
@@ -244,7 +244,7 @@ describe("a tag", () => {
   });
 
   test.each([[60], [false] as const])(
-    "that is revalidated with a profile makes a page of revalidate %s stale in every process, until it is made anew",
+    "that is revalidated with a profile makes a page of revalidate %s stale in every process, until it is rendered again",
     async (revalidate) => {
       const [one, other] = [requests(caches.open()), requests(caches.open())];
       await one().set("/a", page("a", "t"), stored(revalidate));

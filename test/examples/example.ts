@@ -1,4 +1,4 @@
-// Runs an example to its end, and reads the story that it printed.
+// Runs an example to its end, and parses its output.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 export const EXAMPLES = join(import.meta.dirname, "..", "..", "examples");
 const DEADLINE_MS = 60_000;
 
-/** The lines it printed. Rejects with what it said when it does not end with exit code 0. */
+/** The lines it printed. Rejects with its output if it does not end with exit code 0. */
 export async function storyOf(name: string, env: NodeJS.ProcessEnv = {}): Promise<readonly string[]> {
   const program = join(EXAMPLES, name, "app.mjs");
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [program, "--tour"], {
@@ -17,7 +17,7 @@ export async function storyOf(name: string, env: NodeJS.ProcessEnv = {}): Promis
   return stdout.trimEnd().split("\n");
 }
 
-/** The visits of a tour: request, what the cache did, and the answer, without times. */
+/** The requests of a tour: request, what the cache did, and the answer, without times. */
 export function visitsOf(story: readonly string[]): readonly (readonly [string, string, string])[] {
   return story.flatMap((line) => {
     const visit = /^([A-Z]+ \S+) +(\d{3}) +(.*?) +\d+ ms +(.*)$/.exec(line);

@@ -1,4 +1,4 @@
-// The index of the examples: it names every one, and every README says how its example is run.
+// The index of the examples lists every one, and every README says how to run its example.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -11,7 +11,7 @@ const folders = readdirSync(EXAMPLES, { withFileTypes: true })
   .map(({ name }) => name);
 const apps = folders.filter((name) => existsSync(join(EXAMPLES, name, "app.mjs")));
 
-test("every folder is in the index, and nothing else", () => {
+test("the index lists every folder and nothing else", () => {
   const index = readFileSync(join(EXAMPLES, "README.md"), "utf8");
   const listed = linksOf(index).map(({ target }) => target.split("/")[0]);
   expect(listed.sort()).toEqual([...folders].sort());
@@ -32,26 +32,23 @@ interface Manifest {
 
 const manifestOf = (file: string): Manifest => JSON.parse(readFileSync(file, "utf8"));
 
-test.each(apps)(
-  "the package.json of %s has what it imports, in the versions that are tested here",
-  (name) => {
-    const folder = join(EXAMPLES, name);
-    const { dependencies, scripts, private: isPrivate } = manifestOf(join(folder, "package.json"));
-    const { devDependencies } = JSON.parse(readFileSync(join(EXAMPLES, "../package.json"), "utf8")) as {
-      devDependencies: Record<string, string>;
-    };
-    const sources = readdirSync(folder).filter((file) => file.endsWith(".mjs"));
-    const imported = sources
-      .flatMap((file) => [...readFileSync(join(folder, file), "utf8").matchAll(/ from "([^"]+)"/g)])
-      .map(([, specifier]) => specifier!)
-      .filter((specifier) => !/^(node:|\.)/.test(specifier))
-      .map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0]);
-    expect({ isPrivate, start: scripts.start }).toEqual({ isPrivate: true, start: "node app.mjs" });
-    expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(imported));
-    for (const [dependency, range] of Object.entries(dependencies))
-      expect(range, dependency).toBe(dependency === "xcache" ? "file:../.." : devDependencies[dependency]);
-  },
-);
+test.each(apps)("the package.json of %s lists what it imports, in the versions tested here", (name) => {
+  const folder = join(EXAMPLES, name);
+  const { dependencies, scripts, private: isPrivate } = manifestOf(join(folder, "package.json"));
+  const { devDependencies } = JSON.parse(readFileSync(join(EXAMPLES, "../package.json"), "utf8")) as {
+    devDependencies: Record<string, string>;
+  };
+  const sources = readdirSync(folder).filter((file) => file.endsWith(".mjs"));
+  const imported = sources
+    .flatMap((file) => [...readFileSync(join(folder, file), "utf8").matchAll(/ from "([^"]+)"/g)])
+    .map(([, specifier]) => specifier!)
+    .filter((specifier) => !/^(node:|\.)/.test(specifier))
+    .map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0]);
+  expect({ isPrivate, start: scripts.start }).toEqual({ isPrivate: true, start: "node app.mjs" });
+  expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(imported));
+  for (const [dependency, range] of Object.entries(dependencies))
+    expect(range, dependency).toBe(dependency === "xcache" ? "file:../.." : devDependencies[dependency]);
+});
 
 test("an example that needs a server has a compose file that starts it", () => {
   const index = readFileSync(join(EXAMPLES, "README.md"), "utf8");

@@ -1,4 +1,4 @@
-// The examples of shared stores, of alerts and of answers by likeness tell the story that their READMEs promise.
+// The examples for shared stores, alerts and semantic caching do what their READMEs promise.
 import { beforeAll, expect, test } from "vitest";
 import { whyStale } from "../../scripts/build/build.mjs";
 import { startCluster } from "../support/redis-cluster.ts";
@@ -6,7 +6,7 @@ import { storyOf } from "./example.ts";
 
 beforeAll(() => expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined());
 
-test("workers: three processes make each report once, and again when it is invalidated", async () => {
+test("workers: three processes compute each report once, and again when it is invalidated", async () => {
   const rounds = (await storyOf("workers")).map((line) =>
     /^(.+?) {2,}.* (\d+) are made/.exec(line)?.slice(1),
   );
@@ -27,11 +27,11 @@ test("cluster: batches, one load and an invalidation reach every node", async ()
   expect(story).toMatch(/Health +healthy$/m);
 });
 
-test("cluster: without one it says in a line what it needs", async () => {
+test("cluster: without a cluster it prints one line that says what it needs", async () => {
   await expect(storyOf("cluster")).rejects.toThrow(/Needs a Redis cluster: XCACHE_KV_URL=/);
 });
 
-test("alerts: the webhook is told of the fall and of the recovery, once each", async () => {
+test("alerts: the webhook is notified of the drop and of the recovery, once each", async () => {
   const story = await storyOf("alerts");
   expect(story.map((line) => line.split(/ +/).slice(0, 2).join(" "))).toEqual([
     "traffic asks",
@@ -43,7 +43,7 @@ test("alerts: the webhook is told of the fall and of the recovery, once each", a
   expect(story.at(-1)).toBe("forged   answered with 401");
 });
 
-test("semantic: questions that are alike are one call of the model until its answers are invalidated", async () => {
+test("semantic: similar questions cause one call of the model until its answers are invalidated", async () => {
   const story = await storyOf("semantic");
   const sources = story.flatMap((line) => / (model|cache) +\d+ ms /.exec(line)?.[1] ?? []);
   expect(sources).toEqual(["model", "cache", "cache", "model", "model"]);

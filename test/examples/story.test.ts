@@ -1,4 +1,4 @@
-// `npm start`: the story it tells holds what it promises, and it ends well.
+// `npm start`: the demo shows what it promises, and exits cleanly.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 
 const START = join(import.meta.dirname, "../../scripts/build/start.mjs");
 
-test("npm start tells its story to the end", async () => {
+test("npm start runs the demo to its end", async () => {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [START], {
     env: { ...process.env, NO_COLOR: "1" },
   });

@@ -1,4 +1,4 @@
-// The examples of web frameworks serve from the cache what may be served, and show a change to the next visitor.
+// The web framework examples serve cacheable responses from the cache, and show a change to the next visitor.
 import { beforeAll, expect, test } from "vitest";
 import { whyStale } from "../../scripts/build/build.mjs";
 import { startPostgres } from "../support/postgres.ts";
@@ -6,7 +6,7 @@ import { storyOf, visitsOf } from "./example.ts";
 
 beforeAll(() => expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined());
 
-test("express: a change takes along what the product is part of, and nothing else", async () => {
+test("express: a change invalidates the pages that contain the product, and nothing else", async () => {
   const [lamp, cheap, dear] = ['{"name":"lamp","price":40}', '"price":40', '"price":45'];
   const visits = visitsOf(await storyOf("express"));
   expect(visits.map(([request, source]) => `${request} ${source}`)).toEqual([
@@ -24,7 +24,7 @@ test("express: a change takes along what the product is part of, and nothing els
   for (const at of [4, 5, 6]) expect(visits[at]![2]).toContain(dear);
 });
 
-test("hono: a crowd is one call of the slow service", async () => {
+test("hono: concurrent requests cause one call of the slow service", async () => {
   const story = await storyOf("hono");
   expect(story).toContain("20 visitors at once, calls of the slow service: 1");
   expect(visitsOf(story).map(([request, source]) => `${request} ${source}`)).toEqual([
@@ -35,7 +35,7 @@ test("hono: a crowd is one call of the slow service", async () => {
   ]);
 });
 
-test("dashboard: strangers see nothing, secrets are hidden, and changes leave a trace", async () => {
+test("dashboard: unauthenticated users see nothing, secrets are hidden, and changes are audited", async () => {
   expect((await storyOf("dashboard")).slice(1)).toEqual([
     "a stranger: 401",
     "4 entries, 1 function",
@@ -46,7 +46,7 @@ test("dashboard: strangers see nothing, secrets are hidden, and changes leave a 
   ]);
 });
 
-test("koa: nobody sees the page of another user, and a change is that of one", async () => {
+test("koa: no user sees the page of another, and a change affects one user only", async () => {
   const [tea, milk, cake] = [
     '{"user":"ada","basket":["tea"]}',
     '{"user":"grace","basket":["milk"]}',
@@ -64,7 +64,7 @@ test("koa: nobody sees the page of another user, and a change is that of one", a
   ]);
 });
 
-test("fastify: a commit ends the answers that were made of the rows", async () => {
+test("fastify: a commit invalidates the responses built from its rows", async () => {
   await using server = await startPostgres();
   const { host, port, user, database } = server.at("postgres");
   const visits = visitsOf(

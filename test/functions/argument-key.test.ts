@@ -34,7 +34,7 @@ describe("readable keys", () => {
       "f(Uint8Array(_w),Buffer(_w),ArrayBuffer(AA))",
       [Uint8Array.of(255), Buffer.of(255), new ArrayBuffer(1)],
     ],
-    // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
+    // biome-ignore lint/suspicious/noSparseArray: tests a hole
     ["f([empty,1])", [[, 1]]],
     ['f(URL("https://x.test/a"))', [new URL("https://x.test/a")]],
     ['f("say \\"\\ud800\\"\\n")', ['say "\ud800"\n']],
@@ -42,7 +42,7 @@ describe("readable keys", () => {
     expect(key(...args)).toBe(expected);
   });
 
-  it("are kept up to the limit and become the name with a sha-256 digest beyond", () => {
+  it("are kept up to the limit, and become the name with a sha-256 digest beyond it", () => {
     const longest = "x".repeat(LONGEST_READABLE_KEY - 'f("")'.length);
     expect(key(longest)).toBe(`f("${longest}")`);
     expect(key(`${longest}x`)).toMatch(/^f#[\w-]{43}$/);
@@ -51,7 +51,7 @@ describe("readable keys", () => {
     expect(key("x".repeat(100_000), 1)).not.toBe(key("x".repeat(100_000), 2));
   });
 
-  it("of one number or one string are made like those of several, whatever it holds", () => {
+  it("of one number or one string have the same form as those of several, whatever its content", () => {
     const text = fc.string({ unit: "binary", maxLength: 130 });
     fc.assert(
       fc.property(fc.oneof(fc.double(), fc.integer(), text, fc.string({ maxLength: 70 })), (only) => {
@@ -63,7 +63,7 @@ describe("readable keys", () => {
     );
   });
 
-  it("of a long name are digests also for one number, and depend on the name", () => {
+  it("of a long name are digests even for one number, and depend on the name", () => {
     const name = "n".repeat(LONGEST_READABLE_KEY);
     const other = "m".repeat(LONGEST_READABLE_KEY);
     expect(argumentKeys(name)([1])).toMatch(/^n+#[\w-]{43}$/);
@@ -97,7 +97,7 @@ const lookalikes: unknown[][] = [
   [new Set([1])],
   [new Set([2])],
   [[undefined]],
-  // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
+  // biome-ignore lint/suspicious/noSparseArray: tests a hole
   [[,]],
   [{ a: undefined }],
   [{ a: 1, b: 2 }],
@@ -139,12 +139,12 @@ const lookalikes: unknown[][] = [
 ];
 
 describe("different argument lists", () => {
-  it("that look alike give different keys, also when they are long", () => {
+  it("that look alike give different keys, even when they are long", () => {
     const all = lookalikes.flatMap((args) => [key(...args), key(...args, "x".repeat(200))]);
     expect(new Set(all).size).toBe(2 * lookalikes.length);
   });
 
-  it("never meet, and equal ones always do, as deep strict equality sees it", () => {
+  it("never share a key, and equal ones always do, by deep strict equality", () => {
     const scalar = fc.oneof(
       fc.integer({ min: -2, max: 2 }),
       fc.double(),
@@ -199,7 +199,7 @@ describe("different argument lists", () => {
     );
   });
 
-  it("give different keys under different names, whatever the names hold", () => {
+  it("give different keys under different names, whatever the names contain", () => {
     const text = fc.string({ unit: fc.constantFrom(..."f(1)\"',#:a"), maxLength: 8 });
     const call = fc.tuple(text, fc.array(fc.oneof(text, fc.integer({ min: 0, max: 2 })), { maxLength: 2 }));
     fc.assert(
@@ -237,7 +237,7 @@ describe("equal argument lists", () => {
     );
   });
 
-  it("give one key when an object is shared, has no prototype or comes from another realm", () => {
+  it("give one key if an object is shared, has no prototype or comes from another realm", () => {
     const shared = { a: 1 };
     expect(key(shared, [shared])).toBe(key({ a: 1 }, [{ a: 1 }]));
     expect(key(Object.assign(Object.create(null), shared))).toBe(key(shared));
@@ -247,13 +247,13 @@ describe("equal argument lists", () => {
     expect(key(...foreign)).toBe(key({ a: 1 }, [1], new Map([[1, 2]]), new Date(0), new Uint8Array(2)));
   });
 
-  it("are told apart by the position of a regular expression that is under way", () => {
+  it("differ if the lastIndex of a regular expression does", () => {
     const moved = /a/g;
     moved.lastIndex = 1;
     expect(key(moved)).not.toBe(key(/a/g));
   });
 
-  it("keep their keys when many other calls come between, zeroes of both signs included", () => {
+  it("keep their keys across many other calls, including zeroes of both signs", () => {
     const inputs: (number | string)[] = [
       0,
       -0,
@@ -270,7 +270,7 @@ describe("equal argument lists", () => {
 });
 
 describe("a number and the string of its digits", () => {
-  it("keep different keys when they are asked for in turn", () => {
+  it("have different keys when used alternately", () => {
     for (let n = 1; n <= 20_000; n++) {
       if (key(n) !== `f(${n})` || key(`${n}`) !== `f("${n}")` || key(n) !== `f(${n})`)
         expect.fail(`they meet at ${n}`);
@@ -352,12 +352,12 @@ describe("an argument that cannot be encoded", () => {
     );
   });
 
-  it("is made of a large argument all the same", () => {
+  it("is never one that is merely large", () => {
     expect(key(Array.from({ length: 50_000 }, (_, id) => ({ id })))).toMatch(/^f#/);
     expect(key("x".repeat(1_000_000))).toMatch(/^f#/);
   });
 
-  it("lets the error of a getter through as it is", () => {
+  it("rethrows the error of a getter unchanged", () => {
     const thrown = new RangeError("mine");
     const value = {
       get broken(): never {

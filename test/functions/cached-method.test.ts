@@ -1,4 +1,4 @@
-// biome-ignore-all lint/complexity/noThisInStatic: which class `this` is, is what the static tests are about
+// biome-ignore-all lint/complexity/noThisInStatic: the static tests are about which class `this` is
 // biome-ignore-all lint/complexity/noStaticOnlyClass: as above
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from "vitest";
 import { ConfigError } from "../../src/core/errors.ts";
@@ -17,7 +17,7 @@ const code = (expected: string): unknown =>
   expect.objectContaining({ constructor: ConfigError, code: expected });
 const keys = (): string[] => [...cache.entries.keys()];
 
-/** Classes are made per test, so that each claims its names in a fresh cache. */
+/** Classes are created per test, so that each claims its names in a fresh cache. */
 function makeUsers() {
   class Users {
     runs = 0;
@@ -48,7 +48,7 @@ describe("a decorated method", () => {
     expect(await users.find(1)).toBe("users/1");
   });
 
-  it("has controls that know their object", async () => {
+  it("has controls bound to their object", async () => {
     const users = new (makeUsers())();
     const find = asCached(users.find);
     await users.find(1);
@@ -63,7 +63,7 @@ describe("a decorated method", () => {
     expect(keys()).toEqual(["Users.find(2)"]);
   });
 
-  it("can be taken off its object and called", async () => {
+  it("can be detached from its object and called", async () => {
     const { find } = new (makeUsers())();
     expect(await find(1)).toBe("users/1");
   });
@@ -75,7 +75,7 @@ describe("a decorated method", () => {
     expect(await users.find(1)).toBe("mock");
   });
 
-  it("shares its results between objects of one class, unless `key` names what tells them apart", async () => {
+  it("shares its results between objects of one class, unless `key` distinguishes them", async () => {
     class Tenants {
       readonly tenant: string;
       constructor(tenant: string) {
@@ -110,7 +110,7 @@ describe("a decorated method", () => {
     expect(keys()).toEqual(["Bare.find(1)"]);
   });
 
-  it("may be private, with a symbol for a name, or static", async () => {
+  it("may be private, named by a symbol, or static", async () => {
     const by = Symbol("by");
     class Kinds {
       static base = 1;
@@ -146,7 +146,7 @@ describe("a decorated method", () => {
     await expect(asCached(unbound).refresh(1)).rejects.toThrow("was called without its object");
   });
 
-  it("of a class without a name is refused when an object is made, unless it is given one", async () => {
+  it("of a class without a name is refused when an object is created, unless it has a name of its own", async () => {
     const make = (name?: string) => {
       class Thing {
         @cached(name === undefined ? {} : { name })
@@ -179,7 +179,7 @@ describe("a decorated method", () => {
 });
 
 describe("types", () => {
-  it("hold the callbacks of the decorator to the method and its class", () => {
+  it("check the callbacks of the decorator against the method and its class", () => {
     function tenantAnd(this: { tenant: string }, id: number): unknown {
       return [this.tenant, id];
     }
@@ -215,7 +215,7 @@ describe("types", () => {
 });
 
 describe("inheritance", () => {
-  it("keeps the results of a shared method apart by class", async () => {
+  it("separates the results of a shared method by class", async () => {
     class Repository {
       table = "none";
       @cached() async find(id: number): Promise<string> {
@@ -232,7 +232,7 @@ describe("inheritance", () => {
     expect(keys()).toEqual(["Users.find(1)", "Orders.find(1)"]);
   });
 
-  it("lets an overriding method call the one it overrides, whether that is cached, it is, or both", async () => {
+  it("lets an overriding method call the overridden one, whether either or both are cached", async () => {
     class Base {
       @cached() async both(id: number): Promise<string> {
         return `base ${id}`;
@@ -312,7 +312,7 @@ describe("inheritance", () => {
 });
 
 describe("two classes with one name in one cache", () => {
-  it("are refused, also when they inherit the same method", async () => {
+  it("are refused, even if they inherit the same method", async () => {
     const [First, Second] = [makeUsers(), makeUsers()];
     await new First().find(1);
     await expect(new Second().find(1)).rejects.toThrow(code("NAME_TAKEN"));
@@ -327,7 +327,7 @@ describe("two classes with one name in one cache", () => {
     await expect(new (derive())().find(1)).rejects.toThrow(code("NAME_TAKEN"));
   });
 
-  it("are refused when an object is made, if the decorator names the cache", () => {
+  it("are refused when an object is created, if the decorator names the cache", () => {
     const make = () => {
       class Users {
         @cached({ cache }) async find(id: number): Promise<number> {
@@ -342,7 +342,7 @@ describe("two classes with one name in one cache", () => {
     expect(() => new Second()).toThrow(code("NAME_TAKEN"));
   });
 
-  it("are refused for a given name that two subclasses would share", async () => {
+  it("are refused for an explicit name that two subclasses would share", async () => {
     class Base {
       @cached({ name: "find" }) async find(id: number): Promise<number> {
         return id;

@@ -35,7 +35,7 @@ describe("a wrapped function", () => {
     expect([...cache.entries.keys()]).toEqual(["getUser(1,{full:true})", "getUser(1)", "getUser(2)"]);
   });
 
-  it("runs once for calls at the same time, and all of them get the error it throws", async () => {
+  it("runs once for concurrent calls, all of which get the error it throws", async () => {
     let runs = 0;
     const failure = new Error("mine");
     const load = cached(
@@ -56,7 +56,7 @@ describe("a wrapped function", () => {
 
   it.each([
     ["an argument", {}],
-    ["what the key is made of", { key: (query: { id: number }) => query.id }],
+    ["an input of the key", { key: (query: { id: number }) => query.id }],
   ])("stores what was asked for when %s is changed before it runs", async (_, options) => {
     const find = cached(async (query: { id: number }) => `user ${query.id}`, {
       cache,
@@ -151,7 +151,7 @@ describe("a wrapped function", () => {
 });
 
 describe("the options", () => {
-  it("of getOrSet are handed on, tags as a list among them", async () => {
+  it("of getOrSet are passed on, tags as a list", async () => {
     const options = {
       ttl: 5,
       staleIfError: 1,
@@ -204,7 +204,7 @@ describe("the options", () => {
     expect(tagged.mock.calls).toEqual([[{ id: 2 }, 2]]);
   });
 
-  it("let `key` say what identifies a call, still under the function's name", async () => {
+  it("let `key` identify a call, still under the function's name", async () => {
     const run = vi.fn(async (user: { id: number; noise?: unknown }, _log: () => void) => user.id);
     const wrapped = cached(run, { cache, name: "run", key: (user) => `user:${user.id}` });
     await wrapped({ id: 1, noise: Symbol() }, () => {});
@@ -215,7 +215,7 @@ describe("the options", () => {
     expect(byParts.key({ id: 1 }, () => {})).toBe('byParts([1,"x"])');
   });
 
-  it("are refused when they make no sense", () => {
+  it("are refused when they are invalid", () => {
     const run = async (): Promise<number> => 1;
     for (const [options, message] of [
       [{ name: "" }, 'cached(): name must be a non-empty string; got "".'],
@@ -240,7 +240,7 @@ describe("the options", () => {
 });
 
 describe("invalidate", () => {
-  it("forgets exactly this call and says whether there was a result", async () => {
+  it("removes exactly this call's result and returns whether there was one", async () => {
     const run = vi.fn(async (id: number) => id);
     const wrapped = cached(run, { cache, name: "run" });
     await wrapped(1);
@@ -273,7 +273,7 @@ describe("refresh", () => {
     expect(cache.seen[1]).toEqual({ ttl: 9, tags: ["t"], forceLoad: true });
   });
 
-  it("does not bring back what was invalidated while the function ran", async () => {
+  it("does not bring back a result invalidated while the function ran", async () => {
     const answer = gate<string>();
     const wrapped = cached(() => answer.promise, { cache, name: "run" });
     const refreshed = wrapped.refresh();
@@ -316,7 +316,7 @@ describe("warm", () => {
     expect(most).toBe(3);
   });
 
-  it("tries every call and then rejects with all that failed", async () => {
+  it("tries every call and then rejects with all the failures", async () => {
     const onlyEven = async (id: number): Promise<number> => {
       if (id % 2) throw new Error(`no ${id}`);
       return id;
@@ -329,7 +329,7 @@ describe("warm", () => {
     expect([...cache.entries.keys()]).toEqual(["onlyEven(2)", "onlyEven(4)"]);
   });
 
-  it("refuses unknown options, and what is no list of arguments", async () => {
+  it("refuses unknown options, and calls that are not argument lists", async () => {
     const wrapped = cached(async (id: string) => id, { cache, name: "run" });
     await expect(wrapped.warm([["a"]], { concurency: 3 } as never)).rejects.toThrow("concurrency");
     const outcome = await wrapped.warm(["a", ["b"]] as never).catch((error: unknown) => error);
@@ -371,7 +371,7 @@ describe("the default cache", () => {
   });
 });
 
-describe("what cannot be wrapped or understood is refused at once", () => {
+describe("invalid input is refused at once", () => {
   const load = async (): Promise<number> => 1;
 
   it.each([null, 0, 5, "str", true, Symbol("s"), 5n, ["list"]])("options that are %s", (options) => {
@@ -380,7 +380,7 @@ describe("what cannot be wrapped or understood is refused at once", () => {
     expect(() => cached(load, options as never)).toThrow(/^cached\(\): the options must be an object; got /);
   });
 
-  it("no options are fine, and so is a missing second argument", () => {
+  it("but missing options and a missing second argument are fine", () => {
     expect(typeof cached()).toBe("function");
     expect(typeof cached(undefined as never)).toBe("function");
     expect(typeof cached(load, undefined)).toBe("function");
@@ -404,7 +404,7 @@ describe("what cannot be wrapped or understood is refused at once", () => {
     ["a misspelt name", { tll: 5 }, "CONFIG_UNKNOWN_FIELD", 'did you mean "ttl"?'],
     ["cache", { cache: { getOrSet: 1 } }, "ARGUMENT_INVALID", "cached(): cache must be a cache"],
     ["cache", { cache: null }, "ARGUMENT_INVALID", "cached(): cache must be a cache"],
-  ])("a wrong option: %s", (_, options, errorCode, message) => {
+  ])("an invalid option: %s", (_, options, errorCode, message) => {
     for (const act of [
       () => cached(load, { cache, ...options } as never),
       () => cached({ cache, ...options } as never),
@@ -414,7 +414,7 @@ describe("what cannot be wrapped or understood is refused at once", () => {
     }
   });
 
-  it("every option that there is, is taken", () => {
+  it("but every valid option is accepted", () => {
     const options = {
       cache,
       name: "all",
@@ -432,7 +432,7 @@ describe("what cannot be wrapped or understood is refused at once", () => {
     expect(() => cached(load, options)).not.toThrow();
   });
 
-  it("a default cache that is none", () => {
+  it("a default cache that is not a cache", () => {
     for (const wrong of [5, null, "cache", {}, { getOrSet: () => 1 }, () => cache]) {
       expect(() => setDefaultCache(wrong as never)).toThrow(code("ARGUMENT_INVALID"));
     }
@@ -440,7 +440,7 @@ describe("what cannot be wrapped or understood is refused at once", () => {
     expect(() => setDefaultCache(undefined)).not.toThrow();
   });
 
-  it("the old kind of decorators, also without options", () => {
+  it("legacy decorators, with or without options", () => {
     class Users {}
     expect(() => cached(Users.prototype as never, "find" as never)).toThrow(code("ARGUMENT_INVALID"));
   });

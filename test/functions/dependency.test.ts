@@ -1,4 +1,4 @@
-// What cachedDependency makes of a function that hands out sessions, seen with a library of one method.
+// cachedDependency around a function that provides sessions, with a library of one method.
 import { afterEach, describe, expect, expectTypeOf, test } from "vitest";
 import type { CacheForSessions, SessionAdapter, SessionScope } from "../../src/core/db-session.ts";
 import type { ConfigError } from "../../src/core/errors.ts";
@@ -40,13 +40,13 @@ const options = { cache, tableName: "users" };
 afterEach(() => setDefaultCache(undefined));
 
 describe("a dependency", () => {
-  test("that returns a session still does", () => {
+  test("that returns a session returns the wrapped one", () => {
     const session: Session = { id: 1 };
     const wrapped = scene().cachedDependency(() => session, options)();
     expect(wrapped).toEqual({ id: 1, wraps: session });
   });
 
-  test("that resolves to a session still does, and rejects as it did", async () => {
+  test("that resolves to a session resolves to the wrapped one, and still rejects with its own error", async () => {
     const { cachedDependency } = scene();
     expect(await cachedDependency(async () => ({ id: 2 }), options)()).toMatchObject({ wraps: { id: 2 } });
     const failing = cachedDependency(async (): Promise<Session> => {
@@ -68,7 +68,7 @@ describe("a dependency", () => {
     expect(pool.session.length).toBe(2);
   });
 
-  test("is watched for its tables and its ttl, once", () => {
+  test("is tracked with its tables and its ttl, once", () => {
     const { scopes, cachedDependency } = scene();
     const get = cachedDependency(() => ({ id: 1 }), { cache, tableName: ["a", "b"], ttl: 5 });
     get();
@@ -76,7 +76,7 @@ describe("a dependency", () => {
     expect(scopes).toEqual([{ cache, tables: ["a", "b"], ttl: 5 }]);
   });
 
-  test("without a cache uses the default one of the moment", () => {
+  test("without a cache uses the current default cache", () => {
     const { scopes, cachedDependency } = scene();
     const get = cachedDependency(() => ({ id: 1 }), { tableName: "a" });
     expect(get).toThrow(expect.objectContaining({ code: "NO_DEFAULT_CACHE" }) as ConfigError);
@@ -105,7 +105,7 @@ describe("an async generator", () => {
     return { log, sessions: scene().cachedDependency(sessions, options) };
   }
 
-  test("is still one, so that frameworks drive it, and begins when it is asked", async () => {
+  test("is still one, so that frameworks can drive it, and starts on the first next()", async () => {
     const { log, sessions } = generator();
     expect(Object.prototype.toString.call(sessions)).toBe("[object AsyncGeneratorFunction]");
     const running = sessions(4);
@@ -115,7 +115,7 @@ describe("an async generator", () => {
     await running.return("over");
   });
 
-  test("runs to its end, with what is sent to it", async () => {
+  test("runs to its end, and receives sent values", async () => {
     const { log, sessions } = generator();
     const running = sessions(4);
     await running.next();
@@ -132,7 +132,7 @@ describe("an async generator", () => {
     expect(log).toEqual(["open", "close"]);
   });
 
-  test("is told of an error that its consumer throws into it", async () => {
+  test("receives an error that its consumer throws into it", async () => {
     const { log, sessions } = generator();
     const running = sessions(4);
     await running.next();
@@ -141,7 +141,7 @@ describe("an async generator", () => {
     expect(log).toEqual(["open", "caught handler failed", "close"]);
   });
 
-  test("cleans up when its session is of no known library", async () => {
+  test("cleans up when its session belongs to no known library", async () => {
     const log: string[] = [];
     async function* strange() {
       try {
@@ -155,7 +155,7 @@ describe("an async generator", () => {
     expect(log).toEqual(["close"]);
   });
 
-  test("made by a plain function is driven as well", async () => {
+  test("returned by a plain function works too", async () => {
     const { sessions } = generator();
     const { cachedDependency } = scene();
     const outer = cachedDependency((id: number) => sessions(id), options);
@@ -165,7 +165,7 @@ describe("an async generator", () => {
   });
 });
 
-describe("refused are", () => {
+describe("cachedDependency refuses", () => {
   test.each([
     [{ cache }, "tableName must be a table's name"],
     [{ cache, tableName: "" }, "tableName must be"],

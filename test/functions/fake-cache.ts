@@ -1,4 +1,4 @@
-// An honest in-memory cache with just what wrapped functions use: single flight, tags, leases that invalidation revokes.
+// A working in-memory cache with just what wrapped functions use: single flight, tags, leases revoked by invalidation.
 import type { GetOrSetOptions, Load, SetOptions } from "../../src/core/options.ts";
 import type { CacheForFunctions } from "../../src/functions/default-cache.ts";
 

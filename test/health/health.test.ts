@@ -14,7 +14,7 @@ interface Parts {
   readonly makesRoom?: () => boolean;
 }
 
-/** Just enough of a store to be looked at. */
+/** A minimal store for health checks. */
 function storeOf({ ping = async () => {}, pool, breaker, makesRoom }: Parts = {}): Store {
   return { ping, breaker, backend: { pool, makesRoom } } as unknown as Store;
 }
@@ -33,7 +33,7 @@ const newBreaker = (clock = new ManualClock()): CircuitBreaker =>
   new CircuitBreaker({ failureThreshold: 1, resetTimeout: 30 }, clock);
 
 describe("checkHealth", () => {
-  it("measures how long the answer took", async () => {
+  it("measures the response time", async () => {
     const clock = new ManualClock();
     const store = storeOf({ ping: () => new Promise((resolve) => clock.after(40, resolve)) });
     const result = checkHealth(store, clock, 1_000);
@@ -57,7 +57,7 @@ describe("checkHealth", () => {
     });
   });
 
-  it("takes whatever ping throws, at once or later, and never throws itself", async () => {
+  it("reports whatever ping throws, synchronously or not, and never throws itself", async () => {
     const clock = new ManualClock();
     const failure = new Error("refused");
     const thrown = storeOf({
@@ -72,8 +72,8 @@ describe("checkHealth", () => {
         error: failure,
       });
     }
-    const told = new Error("no redis://ada:hunter2@cache.example.com/0");
-    const { error } = await checkHealth(storeOf({ ping: () => Promise.reject(told) }), clock, 1_000);
+    const refused = new Error("no redis://ada:hunter2@cache.example.com/0");
+    const { error } = await checkHealth(storeOf({ ping: () => Promise.reject(refused) }), clock, 1_000);
     expect(error?.message).toBe("no redis://***@cache.example.com/0");
     const odd = await checkHealth(storeOf({ ping: () => Promise.reject("text") }), clock, 1_000);
     expect(odd.error).toMatchObject({ message: "text" });
@@ -97,7 +97,7 @@ describe("detailHealth", () => {
     expect(silent.checks[0]?.detail).toBe("did not answer");
   });
 
-  it("names a reason also for an error without words", async () => {
+  it("names a reason even for an error without a message", async () => {
     const [coded, plain] = [
       Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }),
       new RangeError(""),
@@ -116,27 +116,27 @@ describe("detailHealth", () => {
     ["memory", storeOf({ breaker: newBreaker() }), metricsOf({ memoryUsage: 0.96 })],
   ];
 
-  it.each(degrading)("is degraded by %s alone, and the checks say so", async (check, store, metrics) => {
+  it.each(degrading)("is degraded by %s alone, and the checks show it", async (check, store, metrics) => {
     const detail = await detailHealth(store, HEALTHY, metrics);
     expect(detail.status).toBe("degraded");
     expect(detail.checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual([check]);
   });
 
-  it("up to the limits it is not", async () => {
+  it("is not degraded up to the limits", async () => {
     const metrics = metricsOf({ errorRate: 0.01, memoryUsage: 0.95 });
     const pool = (): PoolState => ({ size: 10, inUse: 9, idle: 1, waiting: 4 });
     const { status } = await detailHealth(storeOf({ breaker: newBreaker(), pool }), HEALTHY, metrics);
     expect(status).toBe("healthy");
   });
 
-  it("connections that are all busy degrade nothing while nobody waits for one", async () => {
+  it("is not degraded by busy connections while no call waits for one", async () => {
     const pool = (): PoolState => ({ size: 1, inUse: 1, idle: 0, waiting: 0 });
     const detail = await detailHealth(storeOf({ pool }), HEALTHY, metricsOf());
     expect(detail.status).toBe("healthy");
     expect(detail.connectionPool).toEqual({ size: 1, inUse: 1, idle: 0, waiting: 0, utilization: 1 });
   });
 
-  it("an open breaker degrades, with the times of opening and of the next probe", async () => {
+  it("is degraded by an open breaker, with the times of opening and of the next probe", async () => {
     const clock = new ManualClock(Date.UTC(2026, 5, 1));
     const breaker = newBreaker(clock);
     breaker.fail(breaker.enter("get"));
@@ -150,7 +150,7 @@ describe("detailHealth", () => {
     });
   });
 
-  it("a store that makes room may be full: that is its work", async () => {
+  it("is not degraded by a full store that evicts: that is its job", async () => {
     const store = storeOf({ breaker: newBreaker(), makesRoom: () => true });
     const { status } = await detailHealth(store, HEALTHY, metricsOf({ memoryUsage: 1 }));
     expect(status).toBe("healthy");
@@ -181,7 +181,7 @@ describe("detailHealth", () => {
 });
 
 describe("poolUtilization", () => {
-  it("is the share that takes no more calls, or that is in use where only that is known", () => {
+  it("is the share that accepts no more calls, or the share in use if only that is known", () => {
     expect(poolUtilization({ size: 0, inUse: 0, idle: 0, waiting: 0 })).toBe(0);
     expect(poolUtilization({ size: 4, inUse: 3, idle: 1, waiting: 0 })).toBe(0.75);
     expect(poolUtilization({ size: 4, inUse: 4, idle: 0, waiting: 0, full: 0 })).toBe(0);
@@ -191,7 +191,7 @@ describe("poolUtilization", () => {
 });
 
 describe("poolState", () => {
-  it("is all zeros for a backend without a pool, or one that cannot tell", () => {
+  it("is all zeros for a backend without a pool or without figures", () => {
     const zeros = { size: 0, inUse: 0, idle: 0, waiting: 0 };
     expect(poolState(storeOf())).toEqual(zeros);
     const broken = storeOf({

@@ -1,4 +1,4 @@
-// The catalogue has what the specification names, and docs/reference/metrics.md says the same as the catalogue.
+// The catalogue has every metric of the specification, and docs/reference/metrics.md agrees with the catalogue.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { CATALOGUE, METRICS, type MetricSpec, metricNamed } from "../../src/metrics/catalogue.ts";
@@ -39,7 +39,7 @@ describe("the catalogue", () => {
     expect(metricNamed(dotted)?.type).toBe(type);
   });
 
-  it("has the names that the specification gives for expositions and datagrams", () => {
+  it("has the names that the specification gives for Prometheus and StatsD", () => {
     const { gets, hitRate, operationDuration, sets, sizeBytes, keysCount, info } = CATALOGUE;
     expect(
       [gets, hitRate, operationDuration, sets, sizeBytes, keysCount, info].map((metric) => [
@@ -75,7 +75,7 @@ describe("docs/reference/metrics.md", () => {
     expect(page).toContain(`${LATENCY_BUCKETS.join(", ")} s`);
   });
 
-  it("has every operation that is traced", () => {
+  it("lists every traced operation", () => {
     expect(page).toContain(TRACED_OPERATIONS.map(code).join(" "));
   });
 });

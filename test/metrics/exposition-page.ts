@@ -1,4 +1,4 @@
-// Reads a page of the text format 0.0.4, strictly: whatever is not in the format is an error.
+// A strict parser of the Prometheus text format 0.0.4: any deviation from the format is an error.
 
 export interface Page {
   /** Value by series, labels sorted, as `name{a="b"}`. */

@@ -1,4 +1,4 @@
-// The system's clock, on which timers of ten seconds and more wait until a test says that their time has come.
+// The system clock, except that timers of ten seconds and more wait until a test fires them.
 import { type Clock, systemClock, type Timer } from "../../src/core/clock.ts";
 
 const LONG_MS = 10_000;
@@ -16,7 +16,7 @@ export class HeldClock implements Clock {
     return { cancel: () => void this.#held.delete(run) };
   };
 
-  /** Runs those that wait, and returns how many there were. */
+  /** Runs the waiting timers, and returns how many there were. */
   fire(): number {
     const due = [...this.#held];
     this.#held.clear();

@@ -1,4 +1,4 @@
-// A collector of a user's own that remembers what it was told.
+// A custom collector that records its calls.
 import type { Collector, MetricTags } from "../../src/core/collector.ts";
 
 export type Call = readonly [method: keyof Collector, metric: string, value: number, tags?: MetricTags];
@@ -25,7 +25,7 @@ export class ListeningCollector implements Collector {
     return this.calls.filter(([, name]) => name === metric);
   }
 
-  /** The sum of what a counter was told. */
+  /** The sum of a counter's increments. */
   total(metric: string, result?: string): number {
     return this.of(metric)
       .filter(([, , , tags]) => result === undefined || tags?.result === result)

@@ -1,4 +1,4 @@
-// Sources of figures for the tests of collectors: a recorder that stands for a cache.
+// Sources of figures for the tests of collectors: a recorder in place of a cache.
 import type { MetricSource } from "../../src/metrics/collectors/source.ts";
 import { Telemetry } from "../../src/metrics/recording/telemetry.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
@@ -7,7 +7,7 @@ export interface ReportingCache {
   readonly telemetry: Telemetry;
   readonly clock: ManualClock;
   readonly source: MetricSource;
-  /** What the store is said to hold and to be; change it at will. */
+  /** The reported contents and state of the store; may be changed at any time. */
   readonly store: {
     keys: number;
     bytes: number;

@@ -1,4 +1,4 @@
-// A StatsD daemon for tests: takes datagrams and reads them strictly by the grammar of the protocol.
+// A StatsD daemon for tests: receives datagrams and parses them strictly by the grammar of the protocol.
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { onTestFinished } from "vitest";
@@ -43,7 +43,7 @@ export async function statsdDaemon() {
     datagrams,
     texts,
     lines: (): StatsdLine[] => texts().map(readLine),
-    /** Waits until so many lines have come. */
+    /** Waits until this many lines have arrived. */
     received: (count: number): Promise<true> =>
       until(() => texts().length >= count && (true as const), { what: `${count} lines have come` }),
   };

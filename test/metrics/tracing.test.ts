@@ -19,11 +19,11 @@ import { traceIfRegistered, traceWithOpenTelemetry } from "../../src/metrics/ope
 import { isTraced, runInSpans, TRACED_OPERATIONS, type TraceContext } from "../../src/metrics/tracing.ts";
 import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 
-/** Subscribes to the channel of one operation; returns what it was told. */
+/** Subscribes to the channel of one operation; returns the received events. */
 function watched(operation: string) {
-  const told: { event: string; about: TraceContext & { result?: unknown; error?: unknown } }[] = [];
+  const received: { event: string; about: TraceContext & { result?: unknown; error?: unknown } }[] = [];
   const note = (event: string) => (about: object) =>
-    void told.push({ event, about: { ...(about as TraceContext) } });
+    void received.push({ event, about: { ...(about as TraceContext) } });
   const subscribers = {
     start: note("start"),
     end: note("end"),
@@ -35,16 +35,16 @@ function watched(operation: string) {
   channel.subscribe(subscribers);
   const stop = (): void => void channel.unsubscribe(subscribers);
   onTestFinished(stop);
-  return { told, events: () => told.map(({ event }) => event), stop };
+  return { received, events: () => received.map(({ event }) => event), stop };
 }
 
 describe("diagnostics channels", () => {
-  it("tell of a get from its begin to its end, hit or miss, with what it gave", async () => {
+  it("report a get from start to end, hit or miss, with its result", async () => {
     const { cache } = memoryCache({ keyPrefix: "shop" });
     await cache.set("k", 5);
-    // Past the calls that are timed anyway.
+    // After the calls that are timed anyway.
     for (let n = 0; n < 100; n++) await cache.get("k");
-    const { told, events } = watched("get");
+    const { received, events } = watched("get");
     expect(await cache.get("k")).toBe(5);
     expect(await cache.get("absent")).toBeUndefined();
     expect(events()).toEqual([
@@ -57,20 +57,25 @@ describe("diagnostics channels", () => {
       "asyncStart",
       "asyncEnd",
     ]);
-    expect(told[0]?.about).toEqual({ operation: "get", prefix: "shop", key: "k" });
-    expect(told[3]?.about.result).toBe(5);
-    expect(told[7]?.about).toEqual({ operation: "get", prefix: "shop", key: "absent", result: undefined });
+    expect(received[0]?.about).toEqual({ operation: "get", prefix: "shop", key: "k" });
+    expect(received[3]?.about.result).toBe(5);
+    expect(received[7]?.about).toEqual({
+      operation: "get",
+      prefix: "shop",
+      key: "absent",
+      result: undefined,
+    });
   });
 
-  it("tell of an error, which still reaches the caller", async () => {
+  it("report an error, which still reaches the caller", async () => {
     const { cache } = memoryCache();
-    const { told, events } = watched("set");
+    const { received, events } = watched("set");
     await expect(cache.set("", 1)).rejects.toMatchObject({ code: "KEY_INVALID" });
     expect(events()).toEqual(["start", "end", "error", "asyncStart", "asyncEnd"]);
-    expect(told[2]?.about.error).toMatchObject({ code: "KEY_INVALID" });
+    expect(received[2]?.about.error).toMatchObject({ code: "KEY_INVALID" });
   });
 
-  it("tell of every operation", async () => {
+  it("report every operation", async () => {
     const { cache } = memoryCache({ enableFuzzy: true });
     const all = TRACED_OPERATIONS.map((operation) => [operation, watched(operation)] as const);
     await cache.set("k", 1);
@@ -91,7 +96,7 @@ describe("diagnostics channels", () => {
       expect(events(), operation).toEqual(["start", "end", "asyncStart", "asyncEnd"]);
   });
 
-  it("are heard by who subscribes to one event only", async () => {
+  it("reach a subscriber to a single event", async () => {
     const { cache } = memoryCache();
     for (const event of ["start", "end", "asyncStart", "asyncEnd", "error"] as const) {
       const channel = tracingChannel("xcache:clear")[event];
@@ -105,7 +110,7 @@ describe("diagnostics channels", () => {
   });
 
   it.each(["start", "end", "asyncStart", "asyncEnd"] as const)(
-    "tell of a getOrSet that is a hit, also who subscribes to %s only",
+    "report a getOrSet hit, even to a subscriber to %s only",
     async (event) => {
       const { cache } = memoryCache();
       await cache.set("k", 5);
@@ -127,7 +132,7 @@ describe("diagnostics channels", () => {
   )("tell of a %s on the quick way, also who subscribes to %s only", async (operation, event) => {
     const { cache } = memoryCache();
     await cache.set("k", 5);
-    // Past the calls that are timed anyway.
+    // After the calls that are timed anyway.
     for (let n = 0; n < 50; n++) await (operation === "get" ? cache.get("k") : cache.set("k", 5));
     const heard: unknown[] = [];
     const note = (about: unknown): void => void heard.push(about);
@@ -138,7 +143,7 @@ describe("diagnostics channels", () => {
     expect(heard).toEqual([expect.objectContaining({ operation, key: "k" })]);
   });
 
-  it("count a hit that is told like any other, and let a forced load run", async () => {
+  it("count a reported hit like any other, and let a forced load run", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 5);
     watched("getOrSet");
@@ -148,14 +153,14 @@ describe("diagnostics channels", () => {
     expect(await cache.getOrSet("k", () => 7, { forceLoad: true })).toBe(7);
   });
 
-  it("tell of a getOrSet without a function to load", async () => {
+  it("report a getOrSet without a load function", async () => {
     const { cache } = memoryCache();
     const { events } = watched("getOrSet");
     await expect(cache.getOrSet("k", 5 as never)).rejects.toMatchObject({ code: "ARGUMENT_INVALID" });
     expect(events()).toContain("error");
   });
 
-  it("tell who waits for errors of a load that fails, after hits that have none", async () => {
+  it("report a failing load to an error subscriber, after hits without errors", async () => {
     const { cache } = memoryCache();
     await cache.set("k", 5);
     const heard: unknown[] = [];
@@ -171,20 +176,20 @@ describe("diagnostics channels", () => {
     expect(heard).toEqual([expect.objectContaining({ operation: "getOrSet", key: "absent" })]);
   });
 
-  it("make no difference to counts, and nothing is told after the last subscriber has left", async () => {
+  it("do not affect counts, and nothing is reported after the last subscriber has left", async () => {
     const { cache } = memoryCache();
-    const { told, stop } = watched("get");
+    const { received, stop } = watched("get");
     for (let n = 0; n < 300; n++) await cache.get("k");
     stop();
-    const heard = told.length;
+    const before = received.length;
     for (let n = 0; n < 300; n++) await cache.get("k");
-    expect(told).toHaveLength(heard);
+    expect(received).toHaveLength(before);
     expect(cache.getComprehensiveMetrics().byOperation.get?.count).toBe(600);
     expect((await cache.getStats()).totalMisses).toBe(600);
   });
 });
 
-/** The least that OpenTelemetry needs to know which span is active. */
+/** The minimum that OpenTelemetry needs to track the active span. */
 class LocalContexts implements ContextManager {
   readonly #storage = new AsyncLocalStorage<Context>();
   active(): Context {
@@ -222,8 +227,8 @@ function spanExporter() {
 describe("OpenTelemetry spans", () => {
   afterEach(() => runInSpans(undefined));
 
-  // The first: what it is about is decided once in a process.
-  it("are made without being asked for once a provider is registered, not before, and not after they were stopped", async () => {
+  // Must run first: what it tests is decided once per process.
+  it("are created automatically once a provider is registered, not before, and not after they were stopped", async () => {
     const { tracerProvider, spans } = spanExporter();
     traceIfRegistered();
     expect(isTraced("get")).toBe(false);
@@ -237,7 +242,7 @@ describe("OpenTelemetry spans", () => {
     expect(spans()).toHaveLength(1);
   });
 
-  it("one for each operation, with what it was and whether there was an entry, but no key", async () => {
+  it("are created per operation, with its name and whether there was an entry, but no key", async () => {
     const { tracerProvider, spans } = spanExporter();
     const stop = traceWithOpenTelemetry({ tracerProvider });
     const { cache } = memoryCache({ keyPrefix: "shop" });
@@ -255,7 +260,7 @@ describe("OpenTelemetry spans", () => {
     expect(spans()).toHaveLength(3);
   });
 
-  it("is made of a getOrSet that is a hit as well", async () => {
+  it("are created for a getOrSet hit too", async () => {
     const { tracerProvider, spans } = spanExporter();
     const { cache } = memoryCache();
     await cache.set("k", 1);
@@ -264,7 +269,7 @@ describe("OpenTelemetry spans", () => {
     expect(spans().map(({ name }) => name)).toEqual(["xcache.getOrSet"]);
   });
 
-  it("is the parent of what the load does, and the child of what the caller does", async () => {
+  it("are parents of the load's spans, and children of the caller's", async () => {
     const { tracerProvider, spans } = spanExporter();
     traceWithOpenTelemetry({ tracerProvider });
     const tracer = tracerProvider.getTracer("test");
@@ -282,7 +287,7 @@ describe("OpenTelemetry spans", () => {
     expect(byName.get("xcache.getOrSet")?.parentSpanContext?.spanId).toBe(idOf("request"));
   });
 
-  it("of a failed operation says so, by type", async () => {
+  it("of failed operations have an error status, by type", async () => {
     const { tracerProvider, spans } = spanExporter();
     traceWithOpenTelemetry({ tracerProvider });
     const { cache } = memoryCache();
@@ -292,7 +297,7 @@ describe("OpenTelemetry spans", () => {
     expect(spans()[0]?.events[0]?.name).toBe("exception");
   });
 
-  it("a stop that is late does not end what was begun after it", async () => {
+  it("are not ended by a late stop of an earlier start", async () => {
     const { tracerProvider, spans } = spanExporter();
     const stopFirst = traceWithOpenTelemetry({ tracerProvider });
     traceWithOpenTelemetry({ tracerProvider });

@@ -1,4 +1,4 @@
-// Holds src/ to the rules of its architecture, and the rules to what they are meant to catch.
+// Checks src/ against the rules of its architecture, and the rules against what they must catch.
 import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -147,7 +147,7 @@ describe("imports", () => {
     expect(importCycles(sources)).toEqual([]);
   });
 
-  test("that form a cycle are found, types and long ways included", () => {
+  test("that form a cycle are found, including type imports and long cycles", () => {
     const found = importCycles([
       file("core/a.ts", `import { b } from "./b.ts";`),
       file("core/b.ts", `import type { C } from "./deep/c.ts";`),
@@ -168,7 +168,7 @@ describe("a source file", () => {
     ).toEqual([]);
   });
 
-  test("has a kebab-case name that says something", () => {
+  test("has a meaningful kebab-case name", () => {
     expect(badNames(sources)).toEqual([]);
     const wrong = [
       "core/keyUtils.ts",
@@ -181,7 +181,7 @@ describe("a source file", () => {
     expect(badNames(wrong.map((path) => file(path)))).toHaveLength(wrong.length);
   });
 
-  test("takes time, timers and chance from the clock", () => {
+  test("takes time, timers and randomness from the clock", () => {
     expect(strayClockUses(sources)).toEqual([]);
   });
 

@@ -46,13 +46,13 @@ describe('import "xcache"', () => {
     expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
   });
 
-  it("reads few files, and not many bytes", () => {
+  it("reads few files and few bytes", () => {
     const { files } = readWith("index.js");
     expect(files.size).toBeLessThanOrEqual(3);
     expect(bytesOf(files)).toBeLessThan(800_000);
   });
 
-  it("needs no package, and none of Node's own that take long to load", () => {
+  it("needs no package, and no slow-loading Node modules", () => {
     const { foreign } = readWith("index.js");
     const cheap = new Set(CHEAP.map((name) => `node:${name}`));
     expect([...foreign].filter((name) => !cheap.has(name))).toEqual([]);
@@ -71,13 +71,13 @@ describe('import "xcache"', () => {
     expect([...files.values()].some((text) => text.includes(`import("./${store}.js")`))).toBe(true);
   });
 
-  it("the code that talks to Redis needs none that take long to load before it connects", () => {
+  it("loads no slow Node modules for Redis before it connects", () => {
     // Node has loaded node:fs/promises for its own imports; node:net is what connects.
     const cheap = new Set([...CHEAP, "buffer", "fs/promises", "net"].map((name) => `node:${name}`));
     expect([...readWith("chunk/kv.js").foreign].filter((name) => !cheap.has(name))).toEqual([]);
   });
 
-  it("a first read in memory leaves node:crypto until something is written", () => {
+  it("does not load node:crypto for a first read in memory, only for a write", () => {
     const program = `
       import { XCache } from ${JSON.stringify(pathToFileURL(join(DIST, "index.js")).href)};
       const isLoaded = () => process.moduleLoadList.includes("NativeModule crypto");
@@ -94,7 +94,7 @@ describe('import "xcache"', () => {
     expect(execFileSync(process.execPath, [path], { encoding: "utf8" })).toBe("false true\n");
   });
 
-  it("costs the program nothing when it only says its version", () => {
+  it("is avoided when the program only prints its version", () => {
     expect(bytesOf(readWith("cli/main.js").files)).toBeLessThan(4_000);
   });
 });

@@ -1,4 +1,4 @@
-// The dashboard and the alert rules: made from the catalogue, accepted by promtool, and right about what they say.
+// The dashboard and the alert rules: generated from the catalogue, accepted by promtool, and correct.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -45,7 +45,7 @@ const known = new Set(
 describe("the dashboard", () => {
   const shown = panels(CATALOGUE, "xcache");
 
-  it("begins with the hit rate and has the panels that explain it", () => {
+  it("starts with the hit rate and has the panels that explain it", () => {
     const titles = shown.map(({ title }) => title).join("\n");
     expect(titles.startsWith("Hit rate\n")).toBe(true);
     for (const what of [
@@ -61,7 +61,7 @@ describe("the dashboard", () => {
     }
   });
 
-  it("asks only for series of the catalogue, with expressions that Prometheus can read", async () => {
+  it("queries only series of the catalogue, with valid Prometheus expressions", async () => {
     const queries = shown.flatMap((panel) => panel.queries.map(({ expr }) => expr));
     for (const expr of queries) {
       expect(seriesIn(expr).length, expr).toBeGreaterThan(0);
@@ -92,11 +92,11 @@ const DURATION = "xcache_cache_operation_duration_seconds";
 interface Situation {
   /** Series of an hour, a value a minute, in promtool's notation. */
   readonly series: Readonly<Record<string, string>>;
-  /** Whether the alert fires after so many minutes. */
+  /** Whether the alert fires after the given number of minutes. */
   readonly fires: Readonly<Record<string, boolean>>;
 }
 
-/** Each alert in the situation it is for, and in one that looks like it and is harmless. */
+/** Each alert in the situation it is for, and in a harmless one that looks similar. */
 const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
   XCacheLowHitRate: [
     {
@@ -202,18 +202,18 @@ const SITUATIONS: Readonly<Record<string, readonly Situation[]>> = {
 describe("the alert rules", () => {
   const rules = alertRules(CATALOGUE, "xcache");
 
-  it("are accepted by promtool, and are for ten situations", async () => {
+  it("are accepted by promtool, and cover ten situations", async () => {
     const { status, output } = await promtool(["check", "rules", rulesPath]);
     expect(output).toContain("SUCCESS: 10 rules found");
     expect(status).toBe(0);
     expect(rules.map(({ name }) => name)).toEqual(Object.keys(SITUATIONS));
   });
 
-  it("ask only for series of the catalogue", () => {
+  it("query only series of the catalogue", () => {
     for (const { expr } of rules) for (const name of seriesIn(expr)) expect(known).toContain(name);
   });
 
-  it("fire in their situation, after the time they say, and stay silent in the harmless one", async () => {
+  it("fire in their situation, after their stated time, and stay silent in the harmless one", async () => {
     const tests = Object.entries(SITUATIONS).flatMap(([alertname, situations]) =>
       situations.map(({ series, fires }) => ({
         interval: "1m",
@@ -234,7 +234,7 @@ describe("the alert rules", () => {
     expect(status).toBe(0);
   });
 
-  it("tell the value in words", async () => {
+  it("state the value in their text", async () => {
     const path = written("words.json", {
       rule_files: [rulesPath],
       evaluation_interval: "1m",

@@ -1,4 +1,4 @@
-// What is published: the files, the entry points, the version and what comes along as dependencies.
+// What is published: the files, the entry points, the version and the dependencies.
 import { execFile, execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ const manifest = readJson<Manifest>("package.json");
 const lock = readJson<{ packages: Readonly<Record<string, LockedPackage>> }>("package-lock.json").packages;
 
 /**
- * What an installation may weigh: a tenth more than it does. Whoever needs more changes it here, and says why. The dashboard
+ * The size budget of an installation: a tenth more than its current size. To raise it, change it here and say why. The dashboard
  * and mysql2 are entry points with declarations of their own; feeds can check and follow MariaDB.
  */
 const BUDGET = { packedBytes: 570_000, unpackedBytes: 2_100_000, files: 245, packages: 3 };
@@ -61,7 +61,7 @@ describe("the tarball", () => {
     packed = listed!.files.map(({ path }) => path);
   });
 
-  test("holds the compiled code, its types and the four files a reader looks for, and nothing else", () => {
+  test("contains the compiled code, its types and the four standard files, and nothing else", () => {
     const outside = packed.filter((path) => !/^dist\/.+(\.js|\.d\.ts)$/.test(path));
     expect(outside.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
   });
@@ -72,7 +72,7 @@ describe("the tarball", () => {
     expect(packed.length).toBeLessThan(BUDGET.files);
   });
 
-  test("holds every file that an entry point names", () => {
+  test("contains every file that an entry point names", () => {
     const named = [manifest.main, manifest.types, ...exportTargets, ...Object.values(manifest.bin ?? {})];
     for (const target of named) expect(packed).toContain(target.replace(/^\.\//, ""));
   });
@@ -84,7 +84,7 @@ describe("the entry points", () => {
       expect(target).not.toContain("*");
   });
 
-  test("each come from a source file of the same place", () => {
+  test("each come from a source file in the same place", () => {
     for (const target of exportTargets.filter((path) => path.endsWith(".js"))) {
       const source = target.replace("./dist/", "src/").replace(/js$/, "ts");
       expect(existsSync(join(ROOT, source)), source).toBe(true);
@@ -105,7 +105,7 @@ describe("the entry points", () => {
     expect((await run(process.execPath, args, { cwd: ROOT })).stdout).toBe("true\n");
   });
 
-  test("give one copy of a class, whichever of them it is met through, under its own name", () => {
+  test("share one copy of a class, whichever of them exports it, under its own name", () => {
     const code = `
       import * as xcache from "xcache";
       import { HTTPCacheMiddleware } from "xcache/web/fetch";
@@ -133,25 +133,25 @@ describe("the entry points", () => {
 });
 
 describe("the dependencies", () => {
-  test("that come along at run time run no script when they are installed", () => {
+  test("needed at run time run no install script", () => {
     const scripted = Object.entries(lock).filter(([, { dev, hasInstallScript }]) => !dev && hasInstallScript);
     expect(scripted.map(([path]) => path)).toEqual([]);
   });
 
-  test("that come along at run time are few", () => {
+  test("needed at run time are few", () => {
     const along = new Set(Object.keys(manifest.dependencies ?? {}));
     for (const name of along)
       for (const next of Object.keys(lock[`node_modules/${name}`]?.dependencies ?? {})) along.add(next);
     expect(along.size, [...along].join(", ")).toBeLessThanOrEqual(BUDGET.packages);
   });
 
-  test("of the package itself run no script when it is installed from the registry", () => {
+  test("of the package itself run no install script from the registry", () => {
     // `prepare` runs in a checkout only.
     const onInstall = ["preinstall", "install", "postinstall"];
     expect(Object.keys(manifest.scripts).filter((name) => onInstall.includes(name))).toEqual([]);
   });
 
-  test("are locked as package.json asks for them", () => {
+  test("are locked as package.json requires", () => {
     expect(lock[""]?.dependencies ?? {}).toEqual(manifest.dependencies ?? {});
     expect(lock[""]?.devDependencies ?? {}).toEqual(manifest.devDependencies ?? {});
   });
@@ -170,7 +170,7 @@ describe("the release check", () => {
     repository: { type: "git", url: "git+https://example.org/xcache.git" },
   };
 
-  test("refuses fields of package.json that nobody has filled in, and those that are missing", () => {
+  test("refuses placeholder fields of package.json, and missing ones", () => {
     expect(manifestProblems(filled)).toEqual([]);
     expect(manifestProblems({ ...filled, repository: { url: "https://github.com/OWNER/xcache" } })).toEqual([
       "repository still has the placeholder OWNER: fill it in before a release",

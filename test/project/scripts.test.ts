@@ -1,4 +1,4 @@
-// The scripts behind the commands: when dist counts as stale, and how a test report is put into one line.
+// The scripts behind the commands: when dist counts as stale, and how a test report is summarised in one line.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -82,7 +82,7 @@ describe("a test report", () => {
     testResults: [{ status: "passed", assertionResults: [{ status: "passed" }] }],
   };
 
-  test("is counted as it stands when all is well", () => {
+  test("is counted as is when all tests pass", () => {
     expect(readReport(reportOf(fine))).toEqual({ passed: 12, failed: 0, skipped: 0 });
   });
 
@@ -93,11 +93,11 @@ describe("a test report", () => {
     expect(readReport(reportOf(report)).failed).toBe(2);
   });
 
-  test("never says 0 failed about a run that failed", () => {
+  test("never shows 0 failed for a run that failed", () => {
     expect(readReport(reportOf({ ...fine, success: false })).failed).toBe(1);
   });
 
-  test("adds up what did not run", () => {
+  test("sums up the tests that did not run", () => {
     expect(readReport(reportOf({ ...fine, numPendingTests: 2, numTodoTests: 1 })).skipped).toBe(3);
   });
 });
@@ -112,7 +112,7 @@ describe("what is published", () => {
   };
   const readme = readFileSync(join(ROOT, "README.md"), "utf8");
 
-  test("the README links only to what is in the package, or to the repository at this version", () => {
+  test("the README links only to files in the package, or to the repository at this version", () => {
     const targets = [
       ...publishedReadme(readme, manifest).matchAll(/\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"/g),
     ].map(([, link, attribute]) => (link ?? attribute) as string);
@@ -136,7 +136,7 @@ describe("what is published", () => {
     writeFileSync(join(root, "README.md"), "[a](docs/a.md)");
     writeFileSync(join(root, "package.json"), own);
     begin(root);
-    // As after a run that was cut off.
+    // As after an interrupted run.
     begin(root);
     expect(JSON.parse(read("package.json"))).toMatchObject({
       version: manifest.version,

@@ -1,4 +1,4 @@
-// What comes along at run time, what is said about it, and how a release is made.
+// The run-time dependencies, the statements about them, and how a release is made.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -19,7 +19,7 @@ describe("the lock file", () => {
     expect(lockProblems(readLock(path))).toEqual([]);
   });
 
-  test("lets a package find the platform package beside it or further up", () => {
+  test("resolves a platform package beside its parent or further up", () => {
     const packages = {
       "": { dependencies: { a: "1" } },
       "node_modules/a": { ...sealed, optionalDependencies: { b: "1", c: "1" } },
@@ -29,7 +29,7 @@ describe("the lock file", () => {
     expect(lockProblems(lockOf(packages))).toEqual([]);
   });
 
-  test("leads from one package to the next as Node finds them", () => {
+  test("resolves from one package to the next as Node does", () => {
     const found = runtimePackages(
       lockOf({
         "": { dependencies: { a: "1" } },
@@ -71,7 +71,7 @@ describe("the lock file", () => {
     expect(lockProblems(lockOf(packages))).toEqual(problems);
   });
 
-  test("does not pass without a dependency, and lets tools for development have scripts", () => {
+  test("fails without any dependency, and allows install scripts of development tools", () => {
     const packages = {
       "": { dependencies: { a: "1" } },
       "node_modules/tool": { ...sealed, dev: true, hasInstallScript: true },
@@ -80,7 +80,7 @@ describe("the lock file", () => {
   });
 });
 
-test("the bill of materials lists what comes along, with licence and digest, and nothing else", () => {
+test("the bill of materials lists the run-time dependencies, with licence and digest, and nothing else", () => {
   interface Component {
     readonly name: string;
     readonly version: string;
@@ -129,15 +129,18 @@ describe("the workflows", () => {
   const read = (name: string): Workflow => parse(readFileSync(join(folder, name), "utf8")) as Workflow;
   const commands = ({ steps }: Job): readonly string[] => steps.flatMap(({ run }) => run ?? []);
 
-  test.each(names)("%s may only read unless a job says more, ends in time, and pins what it uses", (name) => {
-    const { permissions, jobs } = read(name);
-    expect(permissions).toEqual({ contents: "read" });
-    for (const job of Object.values(jobs)) {
-      expect(job["timeout-minutes"]).toBeLessThanOrEqual(60);
-      for (const { uses } of job.steps)
-        if (uses !== undefined) expect(uses).toMatch(/^[\w./-]+@[0-9a-f]{40}$/);
-    }
-  });
+  test.each(names)(
+    "%s has read-only permissions unless a job needs more, has a time limit, and pins its actions",
+    (name) => {
+      const { permissions, jobs } = read(name);
+      expect(permissions).toEqual({ contents: "read" });
+      for (const job of Object.values(jobs)) {
+        expect(job["timeout-minutes"]).toBeLessThanOrEqual(60);
+        for (const { uses } of job.steps)
+          if (uses !== undefined) expect(uses).toMatch(/^[\w./-]+@[0-9a-f]{40}$/);
+      }
+    },
+  );
 
   test.each(names)("%s runs scripts that exist", (name) => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
@@ -155,7 +158,7 @@ describe("the workflows", () => {
     expect(commands(matrix!).join()).toContain("npm run test:matrix");
   });
 
-  test("publish with provenance, after all checks, and only what was released", () => {
+  test("publish with provenance, after all checks, and only released versions", () => {
     const { on, jobs } = read("publish.yml");
     expect(on).toEqual({ release: { types: ["published"] } });
     const { check, publish } = jobs;
@@ -172,7 +175,7 @@ describe("the workflows", () => {
     ])
       expect(checks).toContain(name);
     expect(checks.join()).toContain("github.com/$GITHUB_REPOSITORY");
-    // What installs and runs the code of others cannot sign, and what signs runs none.
+    // Jobs that install and run third-party code cannot sign, and the signing job runs none.
     expect(check?.permissions).toBeUndefined();
     expect(publish?.permissions).toEqual({ contents: "write", "id-token": "write" });
     expect(commands(publish!).join()).not.toMatch(/npm (ci|install|run)/);

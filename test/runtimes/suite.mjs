@@ -8,7 +8,7 @@ import { httpCache } from "../../dist/web/fetch.js";
 import { httpCache as honoCache } from "../../dist/web/hono.js";
 
 const [, , redisUrl = ""] = process.argv;
-/** Cases that run side by side: most of them wait for lifetimes to end. */
+/** Cases run in parallel: most of them wait for entries to expire. */
 const AT_ONCE = 8;
 
 /** @type {{ readonly group: string, readonly name: string, readonly run: () => Promise<void> }[]} */
@@ -40,7 +40,7 @@ backendContract(
   runner,
 );
 
-/** A busy machine may take longer than the default to answer; what the cases check is not how long. */
+/** A busy machine may exceed the default timeout; the cases do not check timing. */
 const PATIENT = { operationTimeout: 5, connectTimeout: 10 };
 
 function onRedis(name, config) {

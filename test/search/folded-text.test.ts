@@ -36,7 +36,7 @@ describe("foldText", () => {
     expect(folded(text)).toBe(expected);
   });
 
-  it("gives the same for a text in any normal form and any case", () => {
+  it("gives the same result for a text in any normal form and any case", () => {
     const text = fc.string({ unit: fc.constantFrom(..."aÅéñßΣσΐİi한글ガ가ﬁ①"), maxLength: 12 });
     fc.assert(
       fc.property(text, (sample) => {
@@ -47,7 +47,7 @@ describe("foldText", () => {
     );
   });
 
-  it("unites every character with its upper and its lower case, and leaves what is folded alone", () => {
+  it("maps every character and its upper and lower case to one form, and is idempotent", () => {
     const changing = everyCharacter().filter((character) => /[\p{Cased}\p{CWKCF}]/u.test(character));
     expect(changing.length).toBeGreaterThan(10_000);
     const strays = changing.filter((character) => {
@@ -58,7 +58,7 @@ describe("foldText", () => {
   });
 
   it("cuts only where normalising does not reach across", () => {
-    // A piece must not begin with what can merge with the end of the piece before.
+    // A piece must not begin with a character that can merge with the end of the previous piece.
     const merges = /^[\p{M}\u1160-\u11ff]/u;
     const strays = everyCharacter().filter(
       (character) =>
@@ -68,7 +68,7 @@ describe("foldText", () => {
     expect(strays).toEqual([]);
   });
 
-  it("says where each character came from", () => {
+  it("reports where each character came from", () => {
     const { points, starts, ends } = foldText("aße\u0301👩🚀");
     expect(String.fromCodePoint(...points)).toBe("asse\u0301👩🚀".normalize("NFC"));
     expect(starts).toEqual([0, 1, 1, 2, 4, 6]);

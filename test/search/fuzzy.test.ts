@@ -38,7 +38,7 @@ describe("the score", () => {
     expect(await matched(`<${typo}é>`, text)).toEqual([typo, 99]);
   });
 
-  it("is what the edit table says, best first, equal scores by key, no more than wanted", async () => {
+  it("matches the edit table, best first, equal scores by key, up to the limit", async () => {
     const unit = fc.constantFrom(..."aabB-é");
     const key = fc.string({ unit, minLength: 1, maxLength: 12 });
     const word = fc.string({ unit, minLength: 1, maxLength: 5 });
@@ -111,14 +111,14 @@ describe("the options", () => {
     ).toHaveLength(10);
   });
 
-  it("keep what reaches the threshold exactly", async () => {
+  it("keep a match that reaches the threshold exactly", async () => {
     expect(await keysFor(keys, "apple", { threshold: 60 })).toContain("axxle:5");
     expect(await keysFor(keys, "apple", { threshold: 61 })).not.toContain("axxle:5");
     expect(await keysFor(keys, "apple", { threshold: 100 })).toEqual(["apple:1"]);
     expect(await keysFor(keys, "apple", all)).toHaveLength(6);
   });
 
-  it("keep the best when there are more than the limit, wherever they come", async () => {
+  it("keep the best when there are more than the limit, wherever they appear", async () => {
     for (const order of [keys, keys.toReversed()]) {
       expect(await keysFor(order, "apple", { threshold: 0, limit: 2 })).toEqual(["apple:1", "aple:3"]);
     }
@@ -156,8 +156,8 @@ describe("the longest text", () => {
   });
 });
 
-describe("a limit of very many", () => {
-  it("costs no more for each key that is found", async () => {
+describe("a very large limit", () => {
+  it("does not cost more per match", async () => {
     const keys = Array.from({ length: 3_000 }, (_, at) => `apple:${at}`);
     const comparisons = vi.spyOn(Array.prototype, "some");
     const found = await keysFor([...keys, ...keys], "apple", { limit: 5_000 });
@@ -167,7 +167,7 @@ describe("a limit of very many", () => {
     expect(count).toBeLessThan(10);
   });
 
-  it("takes a key in again that had to leave for a better one", async () => {
+  it("accepts a key again that a better one had displaced", async () => {
     const order = ["aple", "appla", "apple", "appla", "apple:1", "aple"];
     expect(await keysFor(order, "apple", { threshold: 0, limit: 3 })).toEqual(["apple", "apple:1", "aple"]);
   });
@@ -196,7 +196,7 @@ describe("the source of keys", () => {
     await expect(fuzzySearch(broken(), "apple")).rejects.toThrow(new RangeError("no more"));
   });
 
-  it("does not keep the event loop from others, one by one, in batches or as a list", async () => {
+  it("does not block the event loop, one by one, in batches or as a list", async () => {
     const keys = Array.from({ length: 40_000 }, (_, i) => `user:${i}:a rather long key to look through`);
     for (const source of [keys, streamed(keys), streamed([keys])]) {
       let turns = 0;
@@ -212,7 +212,7 @@ describe("the source of keys", () => {
     }
   });
 
-  it("does not keep the event loop from others for long keys either", async () => {
+  it("does not block the event loop with long keys either", async () => {
     const keys = Array.from({ length: 40 }, (_, i) => `${i}${"é".repeat(5000)}`);
     const immediate = vi.spyOn(globalThis, "setImmediate");
     try {
@@ -225,12 +225,12 @@ describe("the source of keys", () => {
 });
 
 describe("the signal", () => {
-  it("refuses to begin once it has aborted", async () => {
+  it("rejects at once if already aborted", async () => {
     const reason = new Error("mine");
     await expect(fuzzySearch(["a"], "a", { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 
-  it("ends a search that is under way, asks for no more keys and closes its source", async () => {
+  it("ends a running search, requests no more keys and closes its source", async () => {
     const controller = new AbortController();
     let asked = 0;
     const closed = vi.fn();
@@ -287,7 +287,7 @@ describe("a very long key", () => {
     ]);
   });
 
-  it("lets others have their turn while it is searched", async () => {
+  it("does not block the event loop while it is searched", async () => {
     const words = Array.from({ length: 16 }, (_, at) => `word${at}`).join(" ");
     let turns = 0;
     let isRunning = true;
@@ -301,7 +301,7 @@ describe("a very long key", () => {
     expect(turns).toBeGreaterThan(20);
   });
 
-  it("that is one letter under thousands of marks does not take the square of their number", async () => {
+  it("of one letter under thousands of marks does not take quadratic time", async () => {
     const key = `a${"\u0316\u0300".repeat(16_000)}b`;
     const before = process.cpuUsage();
     expect((await fuzzySearch([key], "b"))[0]).toEqual({ key, score: 100, range: [32_001, 32_002] });
@@ -310,7 +310,7 @@ describe("a very long key", () => {
   });
 });
 
-it("orders by key what has the same score, also in a text in which several distances have it", async () => {
+it("orders equal scores by key, even if several distances give the same score", async () => {
   const text = Array.from({ length: 200 }, (_, at) => "abcdefghij"[(at * 7 + (at >> 3)) % 10]).join("");
   const without = (count: number, first: string): string =>
     `${first}:${text.slice(0, 100)}${text.slice(100 + count)}`;

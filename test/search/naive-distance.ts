@@ -1,4 +1,4 @@
-// The edit table written out, with a swap of neighbours as one edit (optimal string alignment).
+// A plain edit table, with a swap of neighbours as one edit (optimal string alignment).
 
 type Points = readonly number[];
 

@@ -13,7 +13,7 @@ const ascii = (text: string): AsciiText => {
 
 function fed(plain: string, ...parts: string[]): WordMatcher {
   const matcher = new WordMatcher(pointsOf(plain));
-  // What was fed before counts no more.
+  // Earlier input no longer counts.
   matcher.feed(pointsOf(plain));
   matcher.begin();
   for (const part of parts) matcher.feed(pointsOf(part));
@@ -58,7 +58,7 @@ describe("WordMatcher", () => {
     );
   });
 
-  it("finds the same in a text that comes in parts, wherever it is cut", () => {
+  it("finds the same in a text that arrives in parts, wherever it is split", () => {
     fc.assert(
       fc.property(wordAndText, fc.nat(), fc.nat(), ([plain, inside], one, other) => {
         const [first, second] = [one % (inside.length + 1), other % (inside.length + 1)].sort(
@@ -97,7 +97,7 @@ describe("WordMatcher", () => {
     );
   });
 
-  it("locates a part that reaches to the end that was found", () => {
+  it("locates a part that extends to the end that was found", () => {
     expect(fed("aab", "acccbc").locate(pointsOf("acccbc"))).toEqual({ start: 4, end: 5 });
   });
 

@@ -59,7 +59,7 @@ describe("findBinary", () => {
     }
   });
 
-  test("looks where servers of the system are, though a user's PATH may not name it", () => {
+  test("searches the system's server folder, even if the user's PATH lacks it", () => {
     const { machine } = machineWith({ files: ["/usr/sbin/memcached"] });
     expect(findBinary(MEMCACHED, machine)).toBe("/usr/sbin/memcached");
   });
@@ -72,13 +72,13 @@ describe("findBinary", () => {
 });
 
 describe("ensureBinaries", () => {
-  test("installs nothing and says nothing when all are there", () => {
+  test("installs and prints nothing when all are present", () => {
     const { machine, installed, said } = machineWith({ files: [...ALL, "/usr/bin/apt-get"], root: true });
     expect(Object.values(ensureBinaries(TOOLS, machine))).toEqual(ALL);
     expect([installed, said]).toEqual([[], []]);
   });
 
-  test("as root on a Debian-like system installs exactly the missing packages and says so", () => {
+  test("as root on a Debian-like system installs exactly the missing packages and reports it", () => {
     const { machine, installed, said } = machineWith({
       files: [
         "/usr/bin/apt-get",
@@ -99,7 +99,7 @@ describe("ensureBinaries", () => {
     ]);
   });
 
-  test("fails when the installed packages did not bring the program", () => {
+  test("fails when the installed packages lack the program", () => {
     const { machine } = machineWith({ files: ["/usr/bin/apt-get"], root: true });
     expect(() => ensureBinaries(TOOLS, machine)).toThrow("redis-server is not on PATH even though");
   });

@@ -1,4 +1,4 @@
-// Finds the programs the tests need; installs what is missing where that is safe, else says the exact command.
+// Finds the programs the tests need; installs missing ones where that is safe, else prints the exact command.
 
 /** A program the tests start, the variable that may name it, and the Debian package that brings it. */
 export interface Tool {
@@ -21,7 +21,7 @@ export const TOOLS = [
 
 export type ToolName = (typeof TOOLS)[number]["name"];
 
-/** What is asked of the machine; tests hand in their own. */
+/** What is needed from the machine; tests pass a fake. */
 export interface Machine {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Separates the folders of PATH. */

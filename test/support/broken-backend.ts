@@ -1,4 +1,4 @@
-// Backends that are wrong in one way each, as a real one might be, and the contract case that must notice.
+// Backends with one realistic defect each, and the contract case that must detect it.
 import type { KeyedRecord, ScanItem, ScanOptions, SwapResult, Usage } from "../../src/core/backend.ts";
 import { encodeRecord } from "../../src/core/frame/frame.ts";
 import type { Entry, StoreRecord, Token } from "../../src/core/record.ts";
@@ -32,7 +32,7 @@ function damaging(damage: (bytes: Uint8Array) => Uint8Array): typeof ReferenceBa
   });
 }
 
-/** A backend that keeps lifetimes other than it was told. */
+/** A backend that uses other lifetimes than requested. */
 function lasting(lifetimeOf: (lifetimeMs: number) => number): typeof ReferenceBackend {
   return altering((item) => ({ ...item, lifetimeMs: lifetimeOf(item.lifetimeMs) }));
 }

@@ -46,7 +46,7 @@ export function databaseServer(
 /** The servers refuse to run as root; this user owns nothing on any system. */
 const NOBODY = 65_534;
 
-/** `chroot` is what every Linux has to become somebody else by number without another process in between. */
+/** Every Linux has `chroot`, which switches to a user by number without a process in between. */
 export function asNobody(launch: readonly string[], folder: string, owned: readonly string[]): string[] {
   for (const path of owned) chownSync(path, NOBODY, NOBODY);
   // The server has to reach its data, which is in these.

@@ -1,4 +1,4 @@
-// A steady load of reads and writes on a cache, and what came of each.
+// A steady load of reads and writes on a cache, and the outcome of each.
 import { setTimeout as pause } from "node:timers/promises";
 import type { XCache } from "../../src/xcache.ts";
 

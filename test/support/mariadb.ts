@@ -10,7 +10,7 @@ export type { DatabaseServer as MariadbServer } from "./database-server.ts";
 
 const SUPERUSER = "test";
 
-/** Who may connect. The server reads it at every start. */
+/** The users that may connect. The server reads it at every start. */
 const USERS = `CREATE USER IF NOT EXISTS ${SUPERUSER}@'%';\nGRANT ALL ON *.* TO ${SUPERUSER}@'%' WITH GRANT OPTION;\n`;
 
 /**

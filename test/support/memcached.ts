@@ -28,7 +28,7 @@ export async function startMemcached(options: MemcachedOptions = {}): Promise<Me
     args: [
       ...["-l", "127.0.0.1", "-p", String(port), "-U", "0", "-m", String(memoryMb)],
       ...(maxItemBytes === undefined ? [] : ["-I", String(maxItemBytes)]),
-      // As root it refuses to run unless told as whom.
+      // As root it refuses to run unless a user is given.
       ...(thisMachine.isRoot() ? ["-u", "root"] : []),
       ...args,
     ],
@@ -63,7 +63,7 @@ export function urlOf(servers: readonly MemcachedServer[]): string {
   return `memcached://${servers.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
 }
 
-/** Stops a server from running, and resolves when it has stopped: its threads go on for a moment after the signal. */
+/** Freezes a server, and resolves when it has stopped: its threads keep running for a moment after the signal. */
 export async function freezeMemcached(server: MemcachedServer): Promise<void> {
   server.freeze();
   const { port } = server;

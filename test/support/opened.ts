@@ -1,4 +1,4 @@
-// Backends opened as a cache would open them, records to write to them, and what comes of a call.
+// Backends opened as a cache would open them, records to write to them, and the outcome of a call.
 import type { Backend, BackendHost, KeyedRecord } from "../../src/core/backend.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import type { XCacheError } from "../../src/core/errors.ts";
@@ -59,7 +59,7 @@ export async function works(backend: Backend, key = "works"): Promise<boolean> {
   return (await backend.read(key))?.version === item.record.version;
 }
 
-/** What it fails with; to be called before it can. */
+/** The error it rejects with; must be called before it can reject. */
 export function failure(promise: Promise<unknown>): Promise<XCacheError> {
   return promise.then(
     (value) => new Error(`it succeeded with ${String(value)}`) as XCacheError,
@@ -72,7 +72,7 @@ export interface Timed<T> {
   readonly outcome: T | XCacheError;
 }
 
-/** How long it takes and what comes of it; an error is an outcome, too. */
+/** How long a call takes and its outcome; an error is an outcome too. */
 export async function timed<T>(work: Promise<T>): Promise<Timed<T>> {
   const started = performance.now();
   const outcome = await work.catch((error: XCacheError) => error);

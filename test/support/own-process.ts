@@ -60,7 +60,7 @@ const HOST = {
 };
 `;
 
-/** What a process said: a word, and whatever it said with it. */
+/** A message of a process: a word, and any data that came with it. */
 export interface Said {
   readonly said: string;
   readonly [name: string]: unknown;
@@ -134,7 +134,7 @@ export class OwnProcess implements AsyncDisposable {
     return this.#errors;
   }
 
-  /** Resolves when it says this word, or has said it; each saying is heard once. Rejects when it ended without. */
+  /** Resolves when it says this word, or has said it; each message is consumed once. Rejects when it ended without. */
   async heard(word: string): Promise<Said> {
     for (;;) {
       const at = this.#unheard.findIndex(({ said }) => said === word);
@@ -150,7 +150,7 @@ export class OwnProcess implements AsyncDisposable {
     }
   }
 
-  /** A process that ended early hears nothing. */
+  /** A process that ended early receives nothing. */
   tell(message: object = {}): void {
     if (this.#child.connected) this.#child.send(message, () => {});
   }
@@ -160,7 +160,7 @@ export class OwnProcess implements AsyncDisposable {
     if (this.#child.stdout !== null) await Promise.race([once(this.#child.stdout, "data"), this.#ended]);
   }
 
-  /** Resolves when the process is stopped, whoever stopped it. */
+  /** Resolves when the process is stopped, by whatever cause. */
   async stopped(): Promise<void> {
     const state = (): string =>
       execFileSync("ps", ["-o", "state=", "-p", String(this.pid)], { encoding: "utf8" }).trim();
@@ -176,12 +176,12 @@ export class OwnProcess implements AsyncDisposable {
     return this.#ended;
   }
 
-  /** How long it went on after its last word; known when it has ended. */
+  /** How long it ran after its last word; known when it has ended. */
   get lingeredMs(): number {
     return this.#lingeredMs;
   }
 
-  /** Ends it in the middle of whatever it does. */
+  /** Kills it in the middle of its work. */
   async kill(): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.#ended;

@@ -18,8 +18,8 @@ export interface Reservation {
 }
 
 /**
- * A port that nobody listens on, nor on its bus port when asked. The reservation is a file made exclusively, so two workers
- * of a run never get the same one; against strangers there is the caller's retry when the server finds the port taken.
+ * A free port, with a free bus port if requested. The reservation is a file created exclusively, so two workers
+ * of a run never get the same one; if another process takes it, the caller retries with another port.
  */
 export async function reservePort({ withBus = false } = {}): Promise<Reservation> {
   for (let attempt = 0; attempt < 200; attempt++) {

@@ -16,7 +16,7 @@ import type { StoreRecord, Token } from "../../src/core/record.ts";
 import { ReferencePush } from "./reference-push.ts";
 
 export interface ReferenceOptions {
-  /** How changes are told: not at all, before the change is acknowledged, or so many milliseconds later. Default: not. */
+  /** When changes are pushed: never, before the change is acknowledged, or this many milliseconds later. Default: never. */
   readonly push?: "none" | "at once" | number;
   /** Default: true. */
   readonly scan?: boolean;
@@ -33,7 +33,7 @@ export type Snapshot = ReadonlyMap<string, Kept>;
 
 const SCAN_BATCH = 100;
 
-/** What the clients share, and what can happen to it behind their backs. */
+/** The data that the clients share, and what can happen to it without their knowledge. */
 export class ReferenceStore {
   readonly clock: Clock;
   readonly options: ReferenceOptions;
@@ -197,7 +197,7 @@ export class ReferenceBackend implements Backend {
     return { keys: keys.length, bytes, approximate: false };
   }
 
-  /** What stands under a key, as bytes decoded anew. */
+  /** The record under a key, decoded from its bytes each time. */
   protected present(key: string): StoreRecord | undefined {
     const kept = this.store.get(key);
     return kept && decodeRecord(Uint8Array.from(kept.frame), key);
@@ -214,6 +214,7 @@ export class ReferenceBackend implements Backend {
 
   #requireScan(): void {
     this.#begin();
-    if (!this.capabilities.scan) throw new UnsupportedError("the reference store was told not to list keys");
+    if (!this.capabilities.scan)
+      throw new UnsupportedError("the reference store is configured not to list keys");
   }
 }

@@ -1,4 +1,4 @@
-// The push channel of a reference client: as Redis tracks, a key is told of once per read, one's own changes included.
+// The push channel of a reference client: like Redis tracking, one push per key and read, own changes included.
 import type { PushChannel } from "../../src/core/backend.ts";
 import type { Clock } from "../../src/core/clock.ts";
 
@@ -24,7 +24,7 @@ export class ReferencePush implements PushChannel {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** A read was executed: the next change of this key is told. */
+  /** A read was executed: the next change of this key is pushed. */
   track(key: string): void {
     this.#tracked.add(key);
   }
@@ -40,7 +40,7 @@ export class ReferencePush implements PushChannel {
     else this.#clock.after(this.#delayMs, tell);
   }
 
-  /** A new connection: whatever was to be told on the old one is not. */
+  /** A new connection: pending pushes of the old one are dropped. */
   reset(): void {
     this.#open = true;
     this.#generation++;

@@ -1,8 +1,8 @@
-// A TCP relay in front of a real server, which does to its connections what a bad network does.
+// A TCP relay in front of a real server, which simulates a bad network.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** What is done to connections until the relay is told something else. */
+/** What is done to connections until the next instruction. */
 class Conduct {
   readonly cutAfterBytes: number = Number.POSITIVE_INFINITY;
   /** How many connections are still to be cut. */
@@ -11,7 +11,7 @@ class Conduct {
   readonly delayMs: number = 0;
   /** Requests are not passed on, not even when the client has gone, until `Relay.releaseRequests`. */
   readonly holdsRequests: boolean = false;
-  /** What the first request that is not passed on contains. */
+  /** A text in the first request that is held back. */
   readonly holdsFrom: string = "";
   /** Of each direction of each connection. */
   readonly bytesPerSecond: number = Number.POSITIVE_INFINITY;
@@ -133,7 +133,7 @@ class Passage {
     conduct.cutsLeft--;
     this.#server.pause();
     client.write(bytes.subarray(0, left), () => {
-      // Two turns of the event loop: whoever learns of the part and the reset at once takes them for an orderly end.
+      // Two turns of the event loop: a client that sees the part and the reset at once takes them for an orderly end.
       setImmediate(() => setImmediate(() => this.#reset()));
     });
   }
@@ -189,28 +189,28 @@ export class Relay {
     return `redis://127.0.0.1:${this.port}/0`;
   }
 
-  /** Passes so many more bytes of replies on, then resets the connection: one after another, so many of them. */
+  /** Passes this many more bytes of replies on, then resets the connection, for the given number of connections in turn. */
   cutReplies(cutAfterBytes: number, cutsLeft = Number.POSITIVE_INFINITY): void {
     this.#follow({ cutAfterBytes, cutsLeft });
   }
 
-  /** Takes connections and passes nothing on, either way; what was said meanwhile arrives once it is over. */
+  /** Accepts connections and passes nothing on, either way; bytes sent meanwhile arrive once it is over. */
   silence(): void {
     this.#follow({ isSilent: true });
   }
 
-  /** The connections there are now stay open and nothing ever passes again; new ones are as they should be. */
+  /** Current connections stay open but never pass anything again; new ones work normally. */
   strand(): void {
     for (const passage of this.#passages) passage.strand();
   }
 
-  /** Resets the connections there are now. */
+  /** Resets the current connections. */
   reset(): void {
     for (const passage of this.#passages) passage.reset();
   }
 
   /**
-   * Keeps what clients of the present connections send, also when they have gone; new connections are as they should be.
+   * Holds what clients of the current connections send, even after they have gone; new connections work normally.
    * `holdsFrom`: what the first request that is kept contains.
    * `releaseRequests` passes it on.
    */
@@ -224,7 +224,7 @@ export class Relay {
     return this.#passages.size;
   }
 
-  /** Bytes of replies passed on since the relay was last given something to do with them. */
+  /** Bytes of replies passed on since the last instruction. */
   get passedBytes(): number {
     return [...this.#passages].reduce((sum, passage) => sum + passage.passed, 0);
   }
@@ -234,7 +234,7 @@ export class Relay {
     return [...this.#passages].reduce((sum, passage) => sum + passage.holds, 0);
   }
 
-  /** `chunks`: only so many of each connection, as they were written. */
+  /** `chunks`: release only this many of each connection, as they were written. */
   releaseRequests(chunks = Number.POSITIVE_INFINITY): void {
     for (const passage of this.#passages) passage.release(chunks);
   }
@@ -244,7 +244,7 @@ export class Relay {
     this.#follow({ bytesPerSecond });
   }
 
-  /** Passes replies on so much later. */
+  /** Delays replies by this much. */
   delayReplies(delayMs: number): void {
     this.#follow({ delayMs });
   }
@@ -266,7 +266,7 @@ export class Relay {
     }
   }
 
-  /** Ends every connection and listens no more. */
+  /** Ends every connection and stops listening. */
   async stop(): Promise<void> {
     for (const passage of this.#passages) passage.destroy();
     if (!this.#listener.listening) return;

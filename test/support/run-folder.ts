@@ -22,7 +22,7 @@ export interface ProcessIdentity {
   readonly began: string;
 }
 
-/** Who runs under this id now; undefined when nobody does (a zombie is nobody). */
+/** The process that runs under this id now; undefined if none does (a zombie does not count). */
 export function identify(pid: number): ProcessIdentity | undefined {
   const began = process.platform === "linux" ? beganOnLinux(pid) : beganByPs(pid);
   return began === undefined ? undefined : { pid, began };
@@ -55,7 +55,7 @@ export function isSameProcess(known: ProcessIdentity): boolean {
 /** Where run folders may lie, the preferred one first. */
 const PARENTS = [...new Set([tmpdir(), "/var/tmp", homedir()])];
 
-/** Whether a program below this folder finds packages that nobody installed for it. */
+/** Whether a program below this folder finds packages that were not installed for it. */
 function lendsPackages(folder: string): boolean {
   const above = dirname(folder);
   return existsSync(join(folder, "node_modules")) || (above !== folder && lendsPackages(above));
@@ -78,7 +78,7 @@ export function runFolder(): string {
   return process.env[RUN_VARIABLE];
 }
 
-/** Notes a server that was just started. Returns how to strike it off once it has ended. */
+/** Records a server that was just started. Returns a function that removes the record once it has ended. */
 export function recordServer(pid: number, folder = runFolder()): () => void {
   const file = join(folder, "pids", `${pid}.json`);
   const identity = identify(pid);

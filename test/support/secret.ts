@@ -1,4 +1,4 @@
-// Secrets made of anything, for tests that look for a trace of them.
+// Secrets of any characters, for tests that look for leaks of them.
 import fc from "fast-check";
 
 /** No part of a secret may be seen, so every part of it carries this mark. */

@@ -7,13 +7,13 @@ import { type Reservation, reservePort } from "./port.ts";
 import { recordServer, runFolder } from "./run-folder.ts";
 import { until } from "./until.ts";
 
-/** How a server is started, and how one sees that it answers. */
+/** How a server is started, and how to check that it answers. */
 export interface Launch {
   readonly binary: string;
   readonly args: readonly string[];
   /** Besides this process's own environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** True once the server with this process id answers; a stranger on the same port is not it. */
+  /** True once the server with this process id answers; another process on the same port does not count. */
   isReady(pid: number): Promise<boolean>;
 }
 
@@ -47,7 +47,7 @@ function guard(): void {
   }
 }
 
-/** Reserves a port, makes a folder and starts what `plan` says there; another port is tried when a stranger took it. */
+/** Reserves a port, makes a folder and starts what `plan` says there; tries another port when that one is taken. */
 export async function startOnFreePort(
   name: string,
   plan: (place: Place) => Launch,
@@ -148,7 +148,7 @@ export class ServerProcess {
     await this.#exited;
   }
 
-  /** Stops the process from running, its sockets staying open: what a hung server looks like. */
+  /** Freezes the process with its sockets open, like a hung server. */
   freeze(): void {
     process.kill(this.pid, "SIGSTOP");
   }

@@ -1,4 +1,4 @@
-// The server starters themselves: what they start answers, and nothing of it is left afterwards.
+// The server starters themselves: their servers answer, and nothing of them is left afterwards.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -56,7 +56,7 @@ describe("a Redis server", () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  test("comes back on the same port, with its data only when it keeps them", async () => {
+  test("comes back on the same port, with its data only if persistent", async () => {
     await using forgetful = await startRedis();
     await using lasting = await startRedis({ appendonly: true });
     for (const server of [forgetful, lasting]) {
@@ -96,7 +96,7 @@ describe("a Redis server", () => {
     await expect(plain).rejects.toThrow(/closed|ECONNRESET/);
   });
 
-  test("that cannot start says why", async () => {
+  test("that cannot start reports the reason", async () => {
     await expect(startRedis({ args: ["--no-such-setting", "1"] })).rejects.toThrow("no-such-setting");
   });
 });

@@ -4,7 +4,7 @@ import type { Backend } from "../../src/core/backend.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { SharedStore } from "../../src/core/shared/shared-store.ts";
 
-/** `failureThreshold`: so many failures open its circuit. */
+/** `failureThreshold`: the number of failures that open its circuit. */
 export function openSharedStore(backend: Backend, clock: Clock, failureThreshold = 5): SharedStore {
   return new SharedStore(backend, {
     clock,

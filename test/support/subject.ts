@@ -27,5 +27,5 @@ export function sharedSubject({ name, offers, client, config = {} }: SharedSubje
   };
 }
 
-/** Runs all cases of the suite side by side, for a store whose lifetimes are whole seconds: most cases wait for them. */
+/** Runs all cases of the suite in parallel, for a store whose lifetimes are whole seconds: most cases wait for them. */
 export const SIDE_BY_SIDE = { describe: describe.concurrent, it: it.concurrent };

@@ -1,4 +1,4 @@
-// Asks a condition about another process again and again until it holds; the only place where tests wait for real time.
+// Polls a condition about another process until it holds; the only place where tests wait for real time.
 import { setTimeout as pause } from "node:timers/promises";
 import { soon } from "./pace.ts";
 

@@ -356,7 +356,7 @@ describe("a cache on a store that misbehaves", () => {
       const other = cacheWithClock({ backend: plain.client() }, clock);
       const slow = new ChaosBackend(plain.client(), { clock });
       const waiting = cacheWithClock({ backend: slow, operationTimeout: 1 }, clock);
-      // Somebody else's load is in the way, so that leases are looked at as well.
+      // Another process is loading the key, so that leases are read too.
       const ahead = other.getOrSet(key, (_context) => new Promise(() => {}), { tags: ["tag"] });
       await settle();
       let made = 0;

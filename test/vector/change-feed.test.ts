@@ -1,4 +1,4 @@
-// News among writers and readers that share nothing but the records of a store.
+// Change announcements between writers and readers that share nothing but the records of a store.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import { cacheWithClock, ManualClock } from "../../src/testing/index.ts";
@@ -91,13 +91,13 @@ describe("a reader", () => {
     expect((await reader.read()).keys).toEqual([]);
     await two.announce("c");
     await one.announce("d");
-    const told = new Set((await reader.read()).keys);
+    const announced = new Set((await reader.read()).keys);
     await two.read();
     await two.announce("e");
-    for (const key of (await reader.read()).keys) told.add(key);
-    expect(told).toContain("d");
-    expect(told).toContain("c");
-    expect(told).toContain("e");
+    for (const key of (await reader.read()).keys) announced.add(key);
+    expect(announced).toContain("d");
+    expect(announced).toContain("c");
+    expect(announced).toContain("e");
   });
 
   test("ignores malformed records", async () => {

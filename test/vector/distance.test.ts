@@ -1,4 +1,4 @@
-// Each metric against its definition, and its score against what is documented.
+// Each metric against its definition, and its score against the documentation.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { DISTANCES, type DistanceName, METRICS, prepare } from "../../src/vector/distance.ts";
@@ -31,7 +31,7 @@ const pairs = fc.integer({ min: 1, max: 19 }).chain((length) => {
 });
 
 describe.each(METRICS)("%s", (metric) => {
-  test("scores two vectors of any length as it is defined", () => {
+  test("scores two vectors of any length by its definition", () => {
     fc.assert(
       fc.property(pairs, ([a, b]) => {
         const expected = BY_DEFINITION[metric](a, b);

@@ -1,4 +1,4 @@
-// What an embedder may do wrong, and what is made of it.
+// What an embedder may do wrong, and how that is handled.
 import { describe, expect, test } from "vitest";
 import { ManualClock } from "../../src/testing/index.ts";
 import { Embedding } from "../../src/vector/embedding.ts";
@@ -22,7 +22,7 @@ describe("an embedder that returns", () => {
     ["a list of texts", ["1", "2"], "not_a_vector"],
     ["a list with holes", new Array<number>(3), "not_finite"],
     ["an object", { length: 2, 0: 1, 1: 2 }, "not_a_vector"],
-    ["a number that is none", [1, Number.NaN], "not_finite"],
+    ["NaN", [1, Number.NaN], "not_finite"],
     ["an infinite number", new Float64Array([1, Number.POSITIVE_INFINITY]), "not_finite"],
     ["a number too large for 32 bits", [1e39, 1], "not_finite"],
     ["more numbers than any model", new Float32Array(65_537).fill(1), "dimensions"],
@@ -40,7 +40,7 @@ describe("an embedder that returns", () => {
     expect(await problemOf(changing.vectorOf("five"))).toBe("none");
   });
 
-  test("its own array keeps it: the vector is a copy", async () => {
+  test("its own array keeps that array: the vector is a copy", async () => {
     const own = Float32Array.of(1, 2);
     const vector = await embedding(() => own).vectorOf("text");
     own[0] = 9;

@@ -1,4 +1,4 @@
-// The embedder without a model: what it finds near and what it does not.
+// The embedder without a model: which texts it considers similar.
 import { describe, expect, test } from "vitest";
 import { DISTANCES, prepare } from "../../src/vector/distance.ts";
 import type { EmbeddedVector, Embedder } from "../../src/vector/index.ts";
@@ -17,7 +17,7 @@ function likeness(embed: Embedder, one: string, other: string): number {
 describe("the lexical embedder", () => {
   const embed = lexicalEmbedder();
 
-  test("finds another wording with the same telling words near, and other questions far", () => {
+  test("scores another wording with the same significant words as near, and other questions as far", () => {
     const question = "How do I reset my password?";
     expect(likeness(embed, question, "how can I reset my password")).toBeGreaterThan(0.85);
     expect(likeness(embed, question, "resetting passwords")).toBeGreaterThan(0.3);
@@ -25,7 +25,7 @@ describe("the lexical embedder", () => {
     expect(likeness(embed, question, "weather in Lisbon tomorrow")).toBeLessThan(0.15);
   });
 
-  test("finds a word with a typo nearer than another word", () => {
+  test("scores a word with a typo as nearer than another word", () => {
     expect(likeness(embed, "authentication", "authentcation")).toBeGreaterThan(0.25);
     expect(likeness(embed, "authentication", "subscription")).toBeLessThan(0.2);
   });
@@ -70,7 +70,7 @@ describe("the lexical embedder", () => {
     expect(performance.now() - startedAt).toBeLessThan(soon(1_000));
   });
 
-  test("weighs words by how common they are in a given corpus, and says so in its model", () => {
+  test("weighs words by how common they are in a given corpus, and names that in its model", () => {
     const corpus = ["printer offline", "printer jam", "printer driver", "printer ink", "scanner jam"];
     const counted = lexicalEmbedder({ corpus });
     expect(likeness(counted, "printer jam", "printer ink")).toBeLessThan(

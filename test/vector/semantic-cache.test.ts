@@ -1,4 +1,4 @@
-// The semantic cache on the memory store: what it answers with, and what becomes of failures.
+// The semantic cache on the memory store: which answers it gives, and how it handles failures.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MemoryBackend } from "../../src/backends/memory/backend.ts";
 import { CodecError, ConfigError, ConnectionError } from "../../src/core/errors.ts";
@@ -58,7 +58,7 @@ describe("getOrSet", () => {
     expect(await answers.getOrSet(RECOVER, never)).toBe("near");
   });
 
-  test("does not store the answer it gave under the text that was asked", async () => {
+  test("does not store a similar answer under the text that was asked", async () => {
     const answers = open();
     await answers.getOrSet(RESET, () => "by link");
     await answers.getOrSet(RECOVER, never);
@@ -77,7 +77,7 @@ describe("getOrSet", () => {
     for (const answer of all) expect(answer).toEqual({ load: 1 });
   });
 
-  test("keeps ttl and tags, also those that the load decides", async () => {
+  test("keeps ttl and tags, including those that the load decides", async () => {
     const answers = open();
     await answers.getOrSet(
       RESET,
@@ -95,7 +95,7 @@ describe("getOrSet", () => {
     expect(await answers.getOrSet(RECOVER, () => "anew")).toBe("anew");
   });
 
-  test("hands the load the expired answer", async () => {
+  test("passes the expired answer to the load", async () => {
     const answers = open();
     await answers.getOrSet(RESET, () => "old", { ttl: 10, staleIfError: 60 });
     await clock.advance(20_000);
@@ -111,7 +111,7 @@ describe("getOrSet", () => {
     expect(seen).toEqual(["old"]);
   });
 
-  test("serves the expired answer when the load fails, if that is asked for", async () => {
+  test("serves the expired answer when the load fails, if configured", async () => {
     const answers = open();
     await answers.getOrSet(RESET, () => "old", { ttl: 10, staleIfError: 60 });
     await clock.advance(20_000);
@@ -129,7 +129,7 @@ describe("getOrSet", () => {
     expect(await answers.getOrSet(RECOVER, never)).toBe("two");
   });
 
-  test("returns what is skipped or undefined without storing it", async () => {
+  test("returns a skipped or undefined result without storing it", async () => {
     const answers = open();
     const skipping = (context: { skip(): void }): string => {
       context.skip();
@@ -188,10 +188,10 @@ describe("getOrSet", () => {
 
   test.each([
     5,
-    { text: "an entry of somebody else" },
+    { text: "a foreign entry" },
     { text: RESET, model: "topics", vector: [1, 2], value: "forged" },
     { text: RESET, mark: "guessed", value: "forged", readAt: -1 },
-  ])("loads anew where %o was stored under the text", async (foreign) => {
+  ])("loads again if %o was stored under the text", async (foreign) => {
     await cache.namespace("faq").set(RESET, foreign);
     const answers = open();
     expect(await answers.getOrSet(RESET, () => "mine")).toBe("mine");
@@ -202,22 +202,19 @@ describe("getOrSet", () => {
     { staleIfError: 60 },
     { staleIfError: 60, staleWhileRevalidate: 60 },
     { staleIfError: 60, softTimeout: 1 },
-  ])(
-    "throws the error of the load where nothing but an expired foreign value is at hand: %o",
-    async (terms) => {
-      await cache.namespace("faq").getOrSet(RESET, () => 5, { ttl: 10, staleIfError: 60 });
-      await clock.advance(20_000);
-      let loads = 0;
-      const failing = async (): Promise<never> => {
-        if (++loads > 10) return new Promise<never>(() => {});
-        throw new Error("no");
-      };
-      await expect(open().getOrSet(RESET, failing, terms)).rejects.toThrow("no");
-      expect(loads).toBeLessThanOrEqual(2);
-    },
-  );
+  ])("throws the error of the load if only an expired foreign value is available: %o", async (terms) => {
+    await cache.namespace("faq").getOrSet(RESET, () => 5, { ttl: 10, staleIfError: 60 });
+    await clock.advance(20_000);
+    let loads = 0;
+    const failing = async (): Promise<never> => {
+      if (++loads > 10) return new Promise<never>(() => {});
+      throw new Error("no");
+    };
+    await expect(open().getOrSet(RESET, failing, terms)).rejects.toThrow("no");
+    expect(loads).toBeLessThanOrEqual(2);
+  });
 
-  test("waits for a slow load that replaces a foreign value instead of beginning others", async () => {
+  test("waits for a slow load that replaces a foreign value instead of starting others", async () => {
     await cache.namespace("faq").set(RESET, 5);
     let loads = 0;
     let finish = (_answer: string): void => {};
@@ -268,18 +265,18 @@ describe("getOrSet", () => {
 describe("when the embedder fails, getOrSet", () => {
   const broken: readonly (readonly [string, Embedder])[] = [
     ["throws", () => Promise.reject(new Error("out of quota"))],
-    ["gives another length", () => [1, 2]],
-    ["gives numbers that are none", () => [Number.NaN, 1, 1, 1, 1, 1, 1]],
-    ["gives zeros", () => new Float32Array(7)],
+    ["returns another length", () => [1, 2]],
+    ["returns NaN", () => [Number.NaN, 1, 1, 1, 1, 1, 1]],
+    ["returns zeros", () => new Float32Array(7)],
   ];
 
   test.each(broken)("runs the load if it %s, and emits the failure", async (_how, failing) => {
     const answers = open({ embed: failing, dimensions: 7 });
-    const told: Error[] = [];
-    answers.on("error", ({ error }) => told.push(error));
+    const errors: Error[] = [];
+    answers.on("error", ({ error }) => errors.push(error));
     expect(await answers.getOrSet(RESET, () => "answer")).toBe("answer");
-    expect(told).toHaveLength(1);
-    expect(told[0]).toBeInstanceOf(EmbeddingError);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toBeInstanceOf(EmbeddingError);
     expect(answers.getStats().failures).toBe(1);
     // Exact texts need no vector.
     expect(await answers.getOrSet(RESET, never)).toBe("answer");
@@ -313,7 +310,7 @@ describe("when the store fails", () => {
 });
 
 describe("search", () => {
-  test("gives key, text, score and value, best first, down to the threshold", async () => {
+  test("returns key, text, score and value, best first, down to the threshold", async () => {
     const answers = open();
     await answers.set(RESET, "by link");
     await answers.set("password", { steps: 2 });
@@ -387,7 +384,7 @@ describe("an answer", () => {
     const answers = open();
     await answers.set(RESET, "old", { tags: ["help"] });
     const faq = cache.namespace("faq");
-    // What two callers and an invalidation may look like within one turn of the event loop.
+    // Two callers and an invalidation within one turn of the event loop.
     for (let depth = 0; depth < 40; depth++) {
       await answers.set(RESET, "old", { tags: ["help"] });
       const first = answers.getOrSet(RECOVER, () => "new", { ttl: 1 });
@@ -459,7 +456,7 @@ describe("the index", () => {
     expect(answers.getStats().vectors).toBeLessThan(1_300);
   });
 
-  test("does not grow with expired entries of others, nor with its own where nothing is ever asked", async () => {
+  test("does not grow with expired entries of others, nor with its own if there are no queries", async () => {
     const other = new SemanticCache({
       cache,
       embed: topicEmbedder(),
@@ -479,7 +476,7 @@ describe("the index", () => {
     expect(other.getStats().vectors).toBeLessThan(1_300);
   });
 
-  test("is freed when the cache is closed, also while a call is under way", async () => {
+  test("is freed when the cache is closed, even during a call", async () => {
     let embedded = (): void => {};
     const slow: Embedder = (text, context) =>
       text !== BILL
@@ -508,7 +505,7 @@ describe("the index", () => {
     await small.disconnect();
   });
 
-  test("is built from what is stored, leaving out what is not an answer", async () => {
+  test("is built from the stored entries, skipping those that are not answers", async () => {
     const first = open();
     for (let at = 0; at < 200; at++) await first.set(`password ${at}`, at);
     const faq = cache.namespace("faq");
@@ -580,7 +577,7 @@ describe("a semantic cache", () => {
     expect(() => answers.off("hit", 5 as never)).toThrow("listener must be a function");
   });
 
-  test("is refused after it was closed, and listens no more", async () => {
+  test("refuses calls after it was closed, and no longer listens", async () => {
     const answers = open();
     await answers.set(RESET, 1);
     answers.close();

@@ -164,7 +164,7 @@ describe("beyond exactUpTo", () => {
     expect(found).toBeGreaterThanOrEqual(0.95 * 200);
   });
 
-  test("what was set and removed while and after the graph was built is found and not found", async () => {
+  test("vectors set during and after the build of the graph are found, removed ones are not", async () => {
     const vectors = cloud(1_200, 8);
     const index = indexOf({ dimensions: 8, exactUpTo: 1_000 });
     for (const [at, vector] of vectors.entries()) index.set(String(at), vector);
@@ -193,7 +193,7 @@ describe("beyond exactUpTo", () => {
     expect(found.filter((key) => left.includes(key)).length).toBeGreaterThanOrEqual(9);
   });
 
-  test("the graph is rebuilt when most of it is forgotten, and dropped when few vectors are left", async () => {
+  test("the graph is rebuilt when most of its vectors are removed, and dropped when few are left", async () => {
     const vectors = cloud(1_100, 8);
     const index = indexOf({ dimensions: 8, exactUpTo: 1_000 });
     for (const [at, vector] of vectors.entries()) index.set(String(at), vector);
@@ -249,7 +249,7 @@ describe("beyond exactUpTo", () => {
       openGraph: () => failing as never,
     });
     for (const key of ["a", "b", "c", "d"]) index.set(key, Float32Array.of(1, key.charCodeAt(0)));
-    await until(() => said.length > 0, { what: "the failure is told" });
+    await until(() => said.length > 0, { what: "the failure is reported" });
     expect(keysOf(await index.nearest(Float32Array.of(1, 100), 9, 0))).toHaveLength(4);
     expect(said.map(({ message }) => message)).toEqual(["out of memory"]);
   });

@@ -28,7 +28,7 @@ function thrownBy(work: () => unknown): Error {
   throw new Error("nothing was thrown");
 }
 
-/** What addAlert says to a definition with some fields changed; nothing may have been added. */
+/** The message with which addAlert rejects a definition with some fields changed; no alert may have been added. */
 function refusalOf(changed: Record<string, unknown>): Error {
   const manager = managerOf({ smtp: SMTP });
   manager.start();
@@ -84,7 +84,7 @@ describe("addAlert refuses", () => {
     );
   });
 
-  it("an alert that has no destination", () => {
+  it("an alert without a destination", () => {
     const error = refusalOf({ webhookUrl: undefined });
     expect(error.message).toBe('the alert "low" has no destination');
     expect(error).toMatchObject({
@@ -102,7 +102,7 @@ describe("addAlert refuses", () => {
     expect(refusalOf({ treshold: 1 }).message).toContain('did you mean "threshold"?');
   });
 
-  it("a name that is taken, and keeps the first alert", () => {
+  it("a duplicate name, and keeps the first alert", () => {
     const manager = managerOf();
     manager.addAlert(RIGHT);
     const error = thrownBy(() => manager.addAlert({ ...RIGHT, metric: "p99" }));
@@ -112,7 +112,7 @@ describe("addAlert refuses", () => {
     expect(manager.states()).toMatchObject([{ name: "low", metric: "hit_rate" }]);
   });
 
-  it("what is no definition at all", () => {
+  it("a value that is not a definition at all", () => {
     for (const given of [undefined, null, "low", [RIGHT]]) {
       expect(thrownBy(() => managerOf().addAlert(given as never))).toBeInstanceOf(ConfigError);
     }
@@ -136,7 +136,7 @@ describe("a webhook address", () => {
     expect(refusalOf({ webhookUrl }).message).toBe(`webhookUrl must be an http or https address, ${message}`);
   });
 
-  it("is refused without a trace of its secrets", () => {
+  it("is refused without revealing its secrets", () => {
     for (const webhookUrl of [
       "ftp://Zq9user:Zq9pass@example.com/Zq9path?token=Zq9",
       "Zq9user:Zq9pass@example.com/",
@@ -148,7 +148,7 @@ describe("a webhook address", () => {
     }
   });
 
-  it("among several is refused with all of them", () => {
+  it("that is invalid rejects the whole list", () => {
     expect(refusalOf({ webhookUrl: ["https://example.com", "nowhere"] }).message).toContain(
       "not an absolute URL",
     );
@@ -185,7 +185,7 @@ describe("an email recipient", () => {
   });
 
   it.each(["ops@example.com", "o.p-s+cache@sub.example.com", "root@localhost", "ops@münchen.example"])(
-    "such as %s is taken",
+    "such as %s is accepted",
     (address) => {
       const manager = managerOf({ smtp: SMTP });
       manager.addAlert({ ...RIGHT, emailRecipients: [address] });

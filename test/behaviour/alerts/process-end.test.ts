@@ -1,4 +1,4 @@
-// Alerts keep no process alive, and stop() comes back even where nothing else would.
+// Alerts keep no process alive, and stop() resolves even if a receiver never answers.
 import { describe, expect, it } from "vitest";
 import { Receiver } from "../../alerts/receiver.ts";
 import { OwnProcess } from "../../support/own-process.ts";
@@ -9,7 +9,7 @@ const cache = { getComprehensiveMetrics: () => ({ memoryUsage: 1, totalOperation
 const full = { name: "full", metric: "memory_usage", threshold: 0.5, comparison: "greater_than" };
 `;
 
-/** Runs a program, in which `cache` has the alert `full` firing, to its end. A timer of ours would keep it for an hour. */
+/** Runs a program, in which `cache` has the alert `full` firing, to its end. A leaked timer would keep it alive for an hour. */
 async function run(program: string) {
   await using own = new OwnProcess(PRELUDE + program);
   const { code } = await own.ended();
@@ -17,7 +17,7 @@ async function run(program: string) {
 }
 
 describe("a process ends by itself", () => {
-  it("while a manager is started", async () => {
+  it("while a manager is running", async () => {
     expect(
       await run(`
         const manager = new AlertManager(cache, { interval: 3600 });

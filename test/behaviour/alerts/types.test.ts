@@ -1,4 +1,4 @@
-// What the compiler knows: checked by `npm run typecheck`, which compiles this file.
+// Types of alerts: checked by `npm run typecheck`, which compiles this file.
 import { describe, expectTypeOf, it } from "vitest";
 import type { AlertComparison } from "../../../src/alerts/condition.ts";
 import type { AlertDefinition, AlertRule } from "../../../src/alerts/definition.ts";
@@ -19,28 +19,28 @@ const compiled = (_check: () => unknown): void => {};
 const TERMS = { name: "low", metric: "hit_rate", threshold: 0.7, comparison: "less_than" } as const;
 
 describe("an alert", () => {
-  it("needs one destination at least", () => {
+  it("needs at least one destination", () => {
     compiled(() => manager.addAlert({ ...TERMS, webhookUrl: "https://example.com" }));
     compiled(() => manager.addAlert({ ...TERMS, emailRecipients: ["ops@example.com"] }));
     compiled(() =>
       manager.addAlert({ ...TERMS, webhookUrl: ["https://example.com"], emailRecipients: "a@example.com" }),
     );
-    // @ts-expect-error nobody to tell
+    // @ts-expect-error no destination
     compiled(() => manager.addAlert(TERMS));
   });
 
-  it("takes known metrics and comparisons only, in their names on the wire", () => {
+  it("accepts only known metrics and comparisons, by their wire names", () => {
     const webhookUrl = "https://example.com";
-    // @ts-expect-error the name in code
+    // @ts-expect-error the camelCase name
     compiled(() => manager.addAlert({ ...TERMS, webhookUrl, metric: "hitRate" }));
     // @ts-expect-error no such comparison
     compiled(() => manager.addAlert({ ...TERMS, webhookUrl, comparison: "below" }));
-    // @ts-expect-error the name on the wire
+    // @ts-expect-error the snake_case name
     compiled(() => manager.addAlert({ ...TERMS, webhook_url: webhookUrl }));
     expectTypeOf<AlertDefinition>().toExtend<AlertRule>();
   });
 
-  it("can watch every plain figure of the record", () => {
+  it("can watch every numeric field of the record", () => {
     type Record = Required<ComprehensiveMetrics>;
     type Plain = { [K in keyof Record]: Record[K] extends number | boolean ? K : never }[keyof Record];
     expectTypeOf<AlertMetric>().toEqualTypeOf<SnakeCase<Plain>>();
@@ -54,17 +54,17 @@ describe("an alert", () => {
 });
 
 describe("a manager", () => {
-  it("takes any XCache", () => {
+  it("accepts any XCache", () => {
     expectTypeOf<XCache>().toExtend<MetricsSource>();
   });
 
-  it("gives patterns that need a destination only", () => {
+  it("offers patterns that need only a destination", () => {
     expectTypeOf<AlertPattern & { webhookUrl: string }>().toExtend<AlertDefinition>();
     expectTypeOf<"pool_exhausted">().toExtend<AlertPattern["name"]>();
     compiled(() => expectTypeOf(manager.patterns()).toEqualTypeOf<readonly AlertPattern[]>());
   });
 
-  it("starts at once and stops later", () => {
+  it("starts synchronously and stops asynchronously", () => {
     compiled(() => expectTypeOf(manager.start()).toEqualTypeOf<void>());
     compiled(() => expectTypeOf(manager.stop({ timeout: 1 })).toEqualTypeOf<Promise<void>>());
     expectTypeOf<AlertManager>().toExtend<AsyncDisposable>();

@@ -1,4 +1,4 @@
-// The commands that change a cache, and the care they take.
+// The commands that change a cache, and their safeguards.
 import { describe, expect, test } from "vitest";
 import { jsonLines, type Ran, xcache } from "./installed.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
@@ -16,7 +16,7 @@ const place = (name: string) => {
 describe("set", () => {
   const { run, use } = place("set");
 
-  test("stores JSON as what it says, anything else as text", async () => {
+  test("stores JSON as the value it describes, anything else as text", async () => {
     const values: [string, string, unknown][] = [
       ["n", "-5", -5],
       ["o", '{"a":[1,null]}', { a: [1, null] }],
@@ -45,7 +45,7 @@ describe("set", () => {
   });
 });
 
-test("delete says how many of the keys were there", async () => {
+test("delete reports how many of the keys existed", async () => {
   const { run, use } = place("delete");
   await use((cache) => cache.setMany({ a: 1, b: 2, c: 3 }));
   expect((await run(["delete", "a", "b", "x", "a"])).stdout).toBe("deleted 2 of 3 keys\n");
@@ -69,7 +69,7 @@ describe("invalidate", () => {
       return keys.sort();
     });
 
-  test("changes nothing without --yes where nobody can be asked, and exits 2", async () => {
+  test("changes nothing without --yes if stdin is not a terminal, and exits 2", async () => {
     await fill();
     for (const what of [["invalidate", "--tags", "users"], ["clear"]]) {
       const { code, stdout, stderr } = await run(what);
@@ -112,7 +112,7 @@ describe("invalidate", () => {
     expect(await left()).toEqual([]);
   });
 
-  test("removes the keys that list --json has found, whatever they hold, and those of plain lines", async () => {
+  test("removes the keys listed by list --json, whatever characters they contain, and those of plain lines", async () => {
     await fill();
     await use((cache) => cache.set("two\nlines", 1, { tags: ["teams"] }));
     const listed = await run(["list", "--tags", "teams", "--json"]);
@@ -121,7 +121,7 @@ describe("invalidate", () => {
     expect(await left()).toEqual(["user:1", "user:2"]);
   });
 
-  test("does not look through the store with --no-count", async () => {
+  test("does not scan the store with --no-count", async () => {
     await fill();
     expect((await run(["invalidate", "--tags", "users", "--yes", "--no-count"])).stdout).toBe(
       'removed all entries with the tag "users"\n',

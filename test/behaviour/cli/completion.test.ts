@@ -1,4 +1,4 @@
-// Completion: what can stand at the cursor, and how bash is told. The real shells: shells.test.ts.
+// Completion: the candidates at the cursor, and how they are passed to bash. For the real shells see shells.test.ts.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import fc from "fast-check";
@@ -23,7 +23,7 @@ beforeAll(() =>
 describe("at the end of a command line", () => {
   const at = (...words: string[]) => completionPosition(words).completes;
 
-  test("commands come first, then what the command takes", () => {
+  test("commands come first, then the arguments of the command", () => {
     expect(at("")).toContain("stats");
     expect(at("")).not.toContain("complete");
     expect(at("get", "us")).toBe("keys");
@@ -39,7 +39,7 @@ describe("at the end of a command line", () => {
     expect(at("--")).not.toContain("--pattern");
   });
 
-  test("the value of a flag is what the flag takes", () => {
+  test("a flag is completed with its possible values", () => {
     expect(at("list", "--tags", "")).toBe("tags");
     expect(at("list", "-t", "")).toBe("tags");
     expect(at("list", "--config", "")).toBe("files");
@@ -47,7 +47,7 @@ describe("at the end of a command line", () => {
     expect(at("get", "--prefix", "p", "")).toBe("keys");
   });
 
-  test("flags before it say where the store is", () => {
+  test("earlier flags locate the store", () => {
     const { flags } = completionPosition(["--kv-url", "memory://", "get", "--prefix=shop", ""]);
     expect([...flags]).toEqual([
       ["--kv-url", ["memory://"]],
@@ -55,7 +55,7 @@ describe("at the end of a command line", () => {
     ]);
   });
 
-  test("the value behind an equals sign is completed as the flag's own", () => {
+  test("a value after an equals sign is completed as the flag's value", () => {
     expect(completionPosition(["list", "--tags=te"])).toMatchObject({
       lead: "--tags=",
       word: "te",
@@ -68,7 +68,7 @@ describe("at the end of a command line", () => {
 const complete = async (...words: string[]): Promise<string> =>
   (await xcache(["complete", "--", ...words], { env: { XCACHE_KV_URL: kvUrl } })).stdout;
 
-test("tags and keys come live from the store, keys part by part", async () => {
+test("tags and keys are read from the store, keys segment by segment", async () => {
   expect(await complete("get", "--timeout", "20s", "u")).toBe("parts\nuser two\nuser:\n");
   expect(await complete("--timeout", "20s", "get", "user:1")).toBe("parts\nuser:1:\n");
   expect(await complete("list", "--timeout=20s", "--tags", "")).toBe("words\nteam:7\nusers\n");
@@ -77,7 +77,7 @@ test("tags and keys come live from the store, keys part by part", async () => {
   expect(await complete("warm", "")).toBe("files\n");
 });
 
-test("keys are those of the namespace that the line names", async () => {
+test("keys are those of the namespace on the command line", async () => {
   await withCache({ kvUrl, keyPrefix: "deep" }, (cache) =>
     cache.namespace("a").namespace("b").set("inner", 1),
   );
@@ -85,7 +85,7 @@ test("keys are those of the namespace that the line names", async () => {
   expect(await complete(...place, "get", "")).toBe("words\ninner\n");
 });
 
-test("a store that is not there completes to nothing, without a word", async () => {
+test("an unreachable store gives no candidates and no output", async () => {
   const ran = await xcache(["complete", "--", "get", ""], { env: { XCACHE_KV_URL: "redis://127.0.0.1:1" } });
   expect(ran).toEqual({ code: 0, stdout: "words\n", stderr: "" });
 });
@@ -99,20 +99,20 @@ describe("a line of bash", () => {
     expect(at(String.raw`xcache "a\"\$\x" `).words).toEqual(["xcache", String.raw`a"$\x`, ""]);
   });
 
-  test("keeps of its last word what bash does not replace", () => {
+  test("keeps the part of its last word that bash does not replace", () => {
     expect(at("xcache get user:1:na")).toMatchObject({ quote: "", kept: 7 });
     expect(at(String.raw`xcache get user\:1`)).toMatchObject({ quote: "", kept: 0 });
     expect(at("xcache get user:'a b")).toMatchObject({ quote: "'", kept: 5 });
     expect(at("xcache list --tags=x")).toMatchObject({ kept: 7 });
   });
 
-  test("takes no candidate that the open quote cannot hold", () => {
+  test("accepts no candidate that the open quote cannot contain", () => {
     expect(bashCandidate("it's", at("xcache get 'i"))).toBeUndefined();
     expect(bashCandidate("hey!", at('xcache get "h'))).toBeUndefined();
     expect(bashCandidate("hey!", at("xcache get h"))).toBe("hey\\!");
   });
 
-  test("gives every candidate to the program as it is, whatever bash would make of its characters", async () => {
+  test("passes every candidate to the program unchanged, whatever its characters mean to bash", async () => {
     const name = fc.string({
       unit: fc.constantFrom(..."ab $`\\\"'!*?[]{}()<>|&;#~=@^%:,./-+é→\u{1f600}"),
       maxLength: 12,

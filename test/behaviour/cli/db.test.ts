@@ -1,4 +1,4 @@
-// db feed: what it prints, and how it refuses.
+// db feed: its output and its errors.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
@@ -61,7 +61,7 @@ test("--check without the driver says what to install", async () => {
   expect(stderr).toMatch(/needs the package "?mysql2/);
 });
 
-/** The compiled program in its repository, where the drivers are. */
+/** Runs the compiled program in the repository, where the drivers are installed. */
 function built(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
   const program = join(import.meta.dirname, "../../../dist/cli/main.js");
   return new Promise((resolve) => {

@@ -28,7 +28,7 @@ test("the feature sets are the six of the specification, disk and prisma; full h
   for (const name of Object.values(others).flat()) expect(EXTRAS.full as readonly string[]).toContain(name);
 });
 
-test("every package is an optional peer of ours", () => {
+test("every package is an optional peer dependency", () => {
   for (const name of Object.values(EXTRAS).flat() as string[])
     expect(Object.keys(peerDependencies)).toContain(name);
 });
@@ -47,7 +47,7 @@ describe("the package manager", () => {
     expect(packageManagerOf(project(files), env)).toBe(manager);
   });
 
-  test("is that of the nearest folder above", () => {
+  test("is that of the nearest parent folder", () => {
     const place = project({ "pnpm-lock.yaml": "" });
     mkdirSync(join(place, "deep/er"), { recursive: true });
     expect(packageManagerOf(join(place, "deep/er"), {})).toBe("pnpm");
@@ -62,13 +62,13 @@ test("prints the command with the versions that fit", async () => {
   expect(code).toBe(0);
 });
 
-test("says so when a feature needs no package", async () => {
+test("reports when a feature needs no package", async () => {
   const { code, stdout, stderr } = await xcache(["extras", "fuzzy", "web"]);
   expect([code, stdout]).toEqual([0, ""]);
   expect(stderr).toContain("nothing to install");
 });
 
-test("--install runs the command, and its failure is ours", async () => {
+test("--install runs the command, and fails if that fails", async () => {
   const cwd = project({ "yarn.lock": "" });
   const yarn = join(cwd, "yarn");
   const env = { PATH: `${cwd}:${process.env.PATH}` };

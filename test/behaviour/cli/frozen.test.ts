@@ -1,4 +1,4 @@
-// Every command against a server that hangs: held to --timeout, with its exit code, and without the password.
+// Every command against a server that hangs: it ends within --timeout, with the right exit code, and shows no password.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -11,7 +11,7 @@ import { testFolder } from "./store.ts";
 const folder = testFolder();
 const PASSWORD = "s3cret";
 
-/** What needs no store has no place here. */
+/** Commands that need no store are not tested here. */
 const WITHOUT_STORE = ["extras", "completion", "db"];
 const LINES: readonly (readonly [args: readonly string[], code: number])[] = [
   [["ping"], 3],
@@ -47,13 +47,13 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([redis.stop(), memcached.stop()]));
 
-test("every command that needs a store is tried", () => {
+test("every command that needs a store is tested", () => {
   const tried = new Set([...LINES.map(([[name]]) => name), ...WITHOUT_STORE]);
   expect(COMMANDS.map(({ name }) => name).filter((name) => !tried.has(name))).toEqual([]);
 });
 
 test.each(LINES)(
-  "xcache %j gives up after --timeout with %i, and says so in JSON too",
+  "xcache %j gives up after --timeout with exit code %i, in JSON output too",
   async (args, code) => {
     const run = (url: string, ...more: string[]) =>
       xcache([...args, "--kv-url", url, "--timeout", "321ms", ...more], { cwd: folder });

@@ -40,7 +40,7 @@ function install(folder: string): void {
     version: string;
   };
   execFileSync("tar", ["xzf", join(making, `xcache-${version}.tgz`), "-C", place, "--strip-components=1"]);
-  // What npm would bring along, and the peer that the store on disk needs.
+  // What npm would install as well, and the peer that the disk store needs.
   for (const name of [...Object.keys(dependencies), "lmdb"]) {
     mkdirSync(dirname(join(packages, name)), { recursive: true });
     symlinkSync(join(ROOT, "node_modules", name), join(packages, name));
@@ -66,7 +66,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Of the environment only what is needed to run: neither settings of the cache nor wishes about colours. */
+/** The minimal environment: no cache settings and no colour preferences. */
 export function bareEnvironment(more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const { PATH = "", HOME = "" } = process.env;
   return { PATH, HOME, LANG: "C.UTF-8", TERM: "xterm-256color", ...more };

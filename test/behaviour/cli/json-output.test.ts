@@ -202,7 +202,7 @@ const SHAPES: readonly (readonly [args: readonly string[], shape: unknown])[] = 
   [["db", "feed", "--sql", "--connection", "mysql://localhost/shop"], { sql: "string" }],
 ];
 
-/** The shape of a value: names of types, those of the first item of a list. */
+/** The shape of a value: type names; for a list, that of its first item. */
 function shapeOf(value: unknown, wanted: unknown): unknown {
   if (wanted === "list") return Array.isArray(value) ? "list" : typeof value;
   if (value === null) return "null";
@@ -215,7 +215,7 @@ function shapeOf(value: unknown, wanted: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-test.each(SHAPES)("xcache %j --json prints these fields", async (args, shape) => {
+test.each(SHAPES)("xcache %j --json prints the listed fields", async (args, shape) => {
   const ran = await xcache([...args, "--json"], { env: { XCACHE_KV_URL: kvUrl }, cwd: folder });
   expect(ran).toMatchObject({ code: 0, stderr: "" });
   const lines = jsonLines(ran);
@@ -252,7 +252,7 @@ test("doctor's settings and findings have these fields", async () => {
   }
 });
 
-/** Every command once more, with something wrong; what it has to say is on stderr, in one object. */
+/** Every command with a mistake in it; the error is one JSON object on stderr. */
 const MISTAKES: readonly (readonly [args: readonly string[], exitCode: number])[] = [
   [["ping", "--count", "0"], 2],
   [["stats", "--interval", "1s"], 2],
@@ -278,7 +278,7 @@ const MISTAKES: readonly (readonly [args: readonly string[], exitCode: number])[
   [["db", "feed", "--check", "--connection", "mssql://localhost/shop"], 2],
 ];
 
-test.each(MISTAKES)("xcache %j --json tells its mistake in these fields", async (args, exitCode) => {
+test.each(MISTAKES)("xcache %j --json reports its mistake in these fields", async (args, exitCode) => {
   const { code, stdout, stderr } = await xcache([...args, "--json"], { env: { XCACHE_KV_URL: kvUrl } });
   expect([code, stdout]).toEqual([exitCode, ""]);
   expect(stderr.trimEnd().split("\n")).toHaveLength(1);
@@ -297,7 +297,7 @@ test("every command has a mistake listed here", () => {
   expect(COMMANDS.map(({ name }) => name).filter((name) => !listed.has(name))).toEqual([]);
 });
 
-test("an import that fails has its figures on stdout and its error on stderr", async () => {
+test("a failing import prints its figures on stdout and its error on stderr", async () => {
   const { code, stdout, stderr } = await xcache(["import", "-", "--json"], {
     env: { XCACHE_KV_URL: kvUrl },
     input: '{"key":"k","value":1}\n{\n',

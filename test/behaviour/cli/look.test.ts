@@ -1,4 +1,4 @@
-// The commands that look, with their output piped: data on stdout, talk on stderr, nothing that moves.
+// The read-only commands with piped output: data on stdout, messages on stderr, no animation.
 import { beforeAll, describe, expect, test } from "vitest";
 import { jsonLines, type Ran, xcache } from "./installed.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
@@ -23,7 +23,7 @@ beforeAll(() =>
 );
 
 describe("ping", () => {
-  test("tells the latency, what the store is, and its address", async () => {
+  test("prints the latency, the kind of store, and its address", async () => {
     const { code, stdout, stderr } = await run("ping");
     expect(stdout).toMatch(
       /^PONG {5}[\d.]+ ms\nstore {4}folder on disk, durability \w+\naddress {2}file:\/\/\S+\n$/,
@@ -31,21 +31,21 @@ describe("ping", () => {
     expect([code, stderr]).toEqual([0, ""]);
   });
 
-  test("asks as often as it is told", async () => {
+  test("sends as many pings as --count says", async () => {
     const { stdout } = await run("ping", "--count", "3");
     expect(stdout).toMatch(/^1 .+\n2 .+\n3 .+\nPONG {5}min [\d.]+ ms, avg [\d.]+ ms, max [\d.]+ ms\n/);
   });
 });
 
 describe("list", () => {
-  test("prints a key a line, the control characters of keys escaped, and no summary into a pipe", async () => {
+  test("prints one key per line, with control characters escaped, and no summary into a pipe", async () => {
     const { code, stdout, stderr } = await run("list");
     const keys = stdout.split("\n").filter(Boolean);
     expect(keys.sort()).toEqual(["bytes", SHOWN, "page:/", "user:ada", "user:grace", "when"].sort());
     expect([code, stderr]).toEqual([0, ""]);
   });
 
-  test("keeps to a pattern, to tags, to both, and to a limit", async () => {
+  test("filters by pattern, by tags, by both, and up to a limit", async () => {
     const [pattern, tag, tags, both, limit] = await Promise.all([
       run("list", "--pattern", "user:*"),
       run("list", "--tags", "team:7"),
@@ -60,14 +60,14 @@ describe("list", () => {
     expect(limit.stdout.split("\n")).toHaveLength(3);
   });
 
-  test("has time to live, size, age and tags in its long form", async () => {
+  test("shows time to live, size, age and tags in its long form", async () => {
     const { stdout } = await run("list", "--long", "--pattern", "user:*");
     const [ada, grace] = stdout.split("\n");
     expect(ada).toMatch(/^ {3}never {2} +\d+ B {2} +\S+( \S+)? {2}user:ada {2}#users #team:7$/);
     expect(grace).toMatch(/^ +(2d 23h|3d) {2} +\d+ B {2} +\S+( \S+)? {2}user:grace {2}#users$/);
   });
 
-  test("has the keys as they are in JSON, escaped as JSON has it", async () => {
+  test("prints unmodified keys in JSON, escaped only as JSON requires", async () => {
     const ran = await run("list", "--json", "--pattern", "evil*");
     expect(ran.stdout).toContain("\\u001b[2J\\nsecond\\u202eline\\u009b31m");
     expect(jsonLines(ran)[0]).toMatchObject({ key: HOSTILE, tags: ["\u0007bell"], ttl_seconds: null });
@@ -84,7 +84,7 @@ describe("search", () => {
     expect(loose.stdout).toMatch(/^100 {2}user:grace\n {1}\d\d {2}user:ada\n$/);
   });
 
-  test("forgives a letter that is missing in a short word", async () => {
+  test("tolerates a missing letter in a short word", async () => {
     const { stdout } = await run("search", "usr");
     expect(
       stdout
@@ -103,7 +103,7 @@ describe("search", () => {
 });
 
 describe("doctor", () => {
-  test("is short when all is well, and --verbose says everything", async () => {
+  test("is brief when all is well, and --verbose prints everything", async () => {
     const [short, long] = await Promise.all([run("doctor"), run("doctor", "--verbose")]);
     expect(short.stdout).toMatch(
       /^ {2}ok connection: file:\/\/\S+ answered in [\d.]+ ms\n {2}ok all \d+ checks\n {2}settings: kv_url; --verbose shows all of them\n$/,
@@ -115,7 +115,7 @@ describe("doctor", () => {
 });
 
 describe("get", () => {
-  test("shows objects as JSON, text as it is, and the rest as Node does", async () => {
+  test("shows objects as JSON, text unchanged, and other values as Node does", async () => {
     const [object, text, map, hostile] = await Promise.all([
       run("get", "user:ada"),
       run("get", "page:/"),
@@ -128,7 +128,7 @@ describe("get", () => {
     expect(hostile.stdout).toBe("value \\x1b[31m red\nline\n");
   });
 
-  test("gives text and bytes as they are with --raw", async () => {
+  test("prints text and bytes unchanged with --raw", async () => {
     const [text, bytes] = await Promise.all([
       run("get", "page:/", "--raw"),
       run("get", "bytes", "--raw", "--json"),
@@ -137,14 +137,14 @@ describe("get", () => {
     expect(Buffer.from(bytes.stdout)).toEqual(Buffer.from(Buffer.from([0, 1, 254, 255]).toString()));
   });
 
-  test("fails with 1 where there is no entry, and says how to find others", async () => {
+  test("exits with 1 when there is no entry, and says how to find others", async () => {
     const { code, stdout, stderr } = await run("get", "nobody");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/^error: no entry under "nobody"\nhint: .*xcache search/);
   });
 });
 
-test("tags prints the tags of an entry, a line each", async () => {
+test("tags prints the tags of an entry, one per line", async () => {
   const [some, none, absent] = await Promise.all([
     run("tags", "user:ada"),
     run("tags", "page:/"),
@@ -155,7 +155,7 @@ test("tags prints the tags of an entry, a line each", async () => {
   expect(absent.code).toBe(1);
 });
 
-test("health prints a line, or one for each check", async () => {
+test("health prints one line, or one per check", async () => {
   const [brief, detailed] = await Promise.all([run("health"), run("health", "--detailed")]);
   expect(brief.stdout).toMatch(/^healthy file:\S+ answered in [\d.]+ ms\n$/);
   expect(detailed.stdout).toMatch(
@@ -164,7 +164,7 @@ test("health prints a line, or one for each check", async () => {
   expect([brief.code, detailed.code]).toEqual([0, 0]);
 });
 
-test("stats says so when no process has counted anything", async () => {
+test("stats reports when no process has counted anything", async () => {
   const { code, stdout, stderr } = await run("stats");
   expect(stdout).toMatch(/^hit rate {4}0\.0 % .*\noperations {2}0 /);
   expect(stdout).toMatch(/\nkeys {8}about 6\n/);
@@ -172,7 +172,7 @@ test("stats says so when no process has counted anything", async () => {
   expect(code).toBe(0);
 });
 
-test("looking leaves no trace in the statistics", async () => {
+test("read-only commands leave no trace in the statistics", async () => {
   const looks = [
     ["stats", "--watch", "--count", "2", "--interval", "1ms"],
     ["get", "user:ada"],

@@ -33,12 +33,12 @@ export class CommandTerminal {
     this.#closed = once(this.#child, "close");
   }
 
-  /** Everything that was written, with its sequences. */
+  /** Everything that was written, including escape sequences. */
   get output(): string {
     return this.#output;
   }
 
-  /** What one would see. */
+  /** What the screen would show. */
   get screen(): readonly string[] {
     return screenOf(this.#output);
   }

@@ -1,6 +1,6 @@
-// What a terminal shows after some output: just enough of one for lines that are drawn over.
+// A minimal terminal emulator: what the screen shows after some output with redrawn lines.
 
-/** Lines without trailing blanks; colours are left out. Throws for a sequence that it does not know. */
+/** Lines without trailing blanks and colours. Throws on an unknown escape sequence. */
 export function screenOf(output: string): string[] {
   const lines: string[] = [""];
   let [row, column] = [0, 0];

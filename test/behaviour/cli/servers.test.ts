@@ -31,7 +31,7 @@ afterAll(() => redis.stop());
 const withRedis = (...args: string[]) => xcache(args, { env: { XCACHE_KV_URL: redis.url } });
 
 describe("on Redis", () => {
-  test("ping tells the server and its version, and never the password", async () => {
+  test("ping prints the server and its version, and never the password", async () => {
     const [text, json] = await Promise.all([withRedis("ping"), withRedis("ping", "--json")]);
     expect(text.stdout).toMatch(
       /\nstore {4}redis \d+\.\d+\.\d+\naddress {2}redis:\/\/\*\*\*@127\.0\.0\.1:\d+\/0\n$/,
@@ -50,7 +50,7 @@ describe("on Redis", () => {
     expect(code).toBe(1);
   });
 
-  test("list starts to print at once and holds its memory, however many keys there are", async () => {
+  test("list starts to print at once and uses bounded memory, however many keys there are", async () => {
     await redis.cli("CONFIG", "RESETSTAT");
     const child = start(["list"], { env: { XCACHE_KV_URL: redis.url } });
     let complaint = "";
@@ -62,7 +62,7 @@ describe("on Redis", () => {
     lines.on("line", (line) => seen.add(line));
     await once(lines, "line");
     lines.pause();
-    // Of more than sixty steps it has taken a few: it prints what it finds, and waits for its reader.
+    // It has taken only a few of more than sixty steps: it prints what it finds, and waits for its reader.
     const steps = /cmdstat_scan:calls=(\d+)/.exec(await redis.cli("INFO", "commandstats"))?.[1];
     expect(Number(steps)).toBeLessThan(30);
     lines.resume();
@@ -74,7 +74,7 @@ describe("on Redis", () => {
     expect([child.exitCode, complaint]).toEqual([0, ""]);
   });
 
-  test("an interrupted list has printed what it found, says so, and exits 130", async () => {
+  test("an interrupted list has printed what it found, reports the interruption, and exits 130", async () => {
     const child = start(["list"], { env: { XCACHE_KV_URL: redis.url } });
     let complaint = "";
     child.stderr?.on("data", (text) => {
@@ -104,7 +104,7 @@ describe("on Redis", () => {
       child.stdout?.on("data", (text) => out.push(String(text)));
       child.stderr?.on("data", (text) => complaint.push(String(text)));
       await until(async () => /cmd=(scan|getrange|strlen)/.test(await redis.cli("CLIENT", "LIST")), {
-        what: "the scan is under way",
+        what: "the scan is running",
       });
       child.kill("SIGINT");
       await once(child, "close");
@@ -114,7 +114,7 @@ describe("on Redis", () => {
     expect(Number(await redis.cli("DBSIZE"))).toBeGreaterThan(MANY);
   });
 
-  test("a reader that closes the pipe is no error", async () => {
+  test("a reader that closes the pipe causes no error", async () => {
     const child = start(["list"], { env: { XCACHE_KV_URL: redis.url } });
     let complaint = "";
     child.stderr?.on("data", (text) => {
@@ -144,7 +144,7 @@ describe("on Redis", () => {
     for (const { stdout, stderr } of [ping, text, json]) expect(stdout + stderr).not.toContain("s3cret");
   });
 
-  test("a wrong password is said to be one, and not shown", async () => {
+  test("a wrong password is named as the cause, and not shown", async () => {
     const { code, stderr } = await xcache(["ping", "--kv-url", redis.url.replace("s3cret", "wr0ng")]);
     expect(code).toBe(3);
     expect(stderr).toMatch(/WRONGPASS|invalid|password/i);
@@ -232,7 +232,7 @@ describe("on memcached", () => {
   afterAll(() => memcached.stop());
   const run = (...args: string[]) => xcache(args, { env: { XCACHE_KV_URL: memcached.url }, cwd: folder });
 
-  test("what it can do works", async () => {
+  test("the supported commands work", async () => {
     expect((await run("ping")).stdout).toMatch(/\nstore {4}memcached \d/);
     expect((await run("set", "k", '{"a":1}', "--tags", "t")).code).toBe(0);
     expect((await run("get", "k")).stdout).toBe('{\n  "a": 1\n}\n');

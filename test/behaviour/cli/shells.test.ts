@@ -18,7 +18,7 @@ const SHELLS = [
   { name: "fish", variable: "XCACHE_TEST_FISH", debianPackage: "fish" },
 ] as const;
 
-/** What each shell is told at its start, after which it says that it is ready. */
+/** The commands that set up completion in each shell. */
 const BEGIN = {
   bash: `eval "$(xcache completion bash)"`,
   zsh: `autoload -Uz compinit; compinit -u -D; eval "$(xcache completion zsh)"`,
@@ -31,7 +31,7 @@ const FLAGS = {
 } as const;
 
 const HOSTILE = `run it's "$(touch ran-1)" \`touch ran-2\`;touch ran-3|touch ran-4>ran-5&*?[a-z]{x,y}~!#\\=@^% ï→キ`;
-/** What is typed up to the Tab, and the key that it stands for. */
+/** What is typed up to the Tab, and the key that it completes to. */
 const KEYS: Readonly<Record<string, string>> = {
   "user:\t": "user:ada",
   "run\t": HOSTILE,
@@ -45,7 +45,7 @@ beforeAll(async () => {
   await withCache({ kvUrl }, async (cache) => {
     for (const key of Object.values(KEYS))
       await cache.set(key, `VALUE(${key})`, { tags: ["it's $(touch ran-7)"] });
-    // What no line of a shell could hold is no candidate, or these were not the only ones.
+    // Keys that no shell line can contain must not be candidates, or the others would not be unique.
     await cache.setMany({ "user:\nada": 1, "run\u001b": 1, "user:\u202e": 1 }, { tags: ["it\n"] });
   });
 });
@@ -58,7 +58,7 @@ class Shell extends CommandTerminal {
     super([path, ...FLAGS[name]], { env, cwd, columns: 200 });
   }
 
-  /** Types keys and waits for what they bring about. */
+  /** Types keys and waits for their effect. */
   async brings(keys: string, what: string): Promise<void> {
     const before = this.output.length;
     this.type(keys);
@@ -95,7 +95,7 @@ describe.each(SHELLS)("in $name", ({ name }) => {
   });
 
   test.each(Object.entries(KEYS))(
-    "%j completes to the key %j, and nothing in it is run",
+    "%j completes to the key %j, and nothing in it is executed",
     async (typed, key) => {
       await shell.brings(`xcache --timeout 20s get ${typed}\r`, `VALUE(${key})`);
       expect(readdirSync(cwd)).toEqual(["home"]);
@@ -111,7 +111,7 @@ describe.each(SHELLS)("in $name", ({ name }) => {
   });
 });
 
-test("in bash a quote that is open stays so, and is closed behind the key", async () => {
+test("in bash an open quote is kept, and closed after the key", async () => {
   const cwd = join(folder, "in-quotes");
   mkdirSync(cwd);
   const shell = new Shell("bash", ensureBinaries(SHELLS, thisMachine).bash, cwd);

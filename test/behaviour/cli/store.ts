@@ -14,7 +14,7 @@ export function testFolder(): string {
 
 export const diskUrl = (folder: string, name = "store"): string => `file://${join(folder, name)}`;
 
-/** Uses a cache and closes it: the program is to find what is stored, not what this process holds. */
+/** Uses a cache and closes it, so that the program finds what is stored, not what this process holds. */
 export async function withCache<T>(config: CacheConfig, work: (cache: XCache) => Promise<T>): Promise<T> {
   const cache = new XCache({ enableMetrics: false, operationTimeout: 30, ...config });
   try {

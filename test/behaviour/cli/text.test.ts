@@ -1,4 +1,4 @@
-// The small parts that make text: escaping, widths, tables, curves, durations, amounts.
+// Text formatting: escaping, widths, tables, sparklines, durations, amounts.
 import { describe, expect, test } from "vitest";
 import { displayWidth, tableLines, truncate } from "../../../src/cli/terminal/display-width.ts";
 import { escapeControls, isUnsafe, jsonText, visibleLines } from "../../../src/cli/terminal/escape.ts";
@@ -14,8 +14,8 @@ import {
 import { progressLine } from "../../../src/cli/terminal/progress.ts";
 import { hasColour, isAnimated } from "../../../src/cli/terminal/terminal.ts";
 
-describe("text that is shown", () => {
-  test("holds no character that does something to a terminal", () => {
+describe("displayed text", () => {
+  test("contains no terminal control characters", () => {
     for (let code = 0; code < 0x11_0000; code++) {
       const character = String.fromCodePoint(code);
       if (!/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\p{Cs}]/u.test(character)) continue;
@@ -25,13 +25,13 @@ describe("text that is shown", () => {
     }
   });
 
-  test("is left alone otherwise", () => {
+  test("is otherwise unchanged", () => {
     for (const text of ["user:1", "größe 日本 👍🏽", "a\\b"]) {
       expect([escapeControls(text), isUnsafe(text)]).toEqual([text, false]);
     }
   });
 
-  test("keeps its lines where it may have some", () => {
+  test("keeps its line breaks where these are allowed", () => {
     expect(visibleLines("a\n\tb\r")).toBe("a\n\tb\\r");
     expect(escapeControls("a\nb")).toBe("a\\nb");
   });
@@ -47,7 +47,7 @@ describe("the width of text", () => {
     ["\u001b[31mred\u001b[39m", 3],
   ])("%j is that many columns", (text, width) => expect(displayWidth(text)).toBe(width));
 
-  test("is kept to when it is cut, colours ended", () => {
+  test("is respected when text is cut, and colours are reset", () => {
     expect(truncate("abcdef", 4)).toBe("abc…");
     expect(truncate("abcd", 4)).toBe("abcd");
     expect(truncate("日本語", 4)).toBe("日…");
@@ -68,14 +68,14 @@ describe("the width of text", () => {
 });
 
 describe("a curve", () => {
-  test("goes from nothing to the greatest figure, or to the bound it is given", () => {
+  test("goes from zero to the largest figure, or to a given maximum", () => {
     expect(sparkline([0, 1, 2, 3, 4, 5, 6, 7], 8)).toBe("▁▂▃▄▅▆▇█");
     expect(sparkline([0.5, 1], 8, { most: 1 })).toBe("▅█");
     expect(sparkline([0, 0], 8)).toBe("▁▁");
     expect(sparkline([1, undefined, 1], 8)).toBe("█ █");
   });
 
-  test("shows the last figures where there is no room for all", () => {
+  test("shows the last figures when there is no room for all", () => {
     expect(sparkline([7, 0, 7], 2)).toBe("▁█");
   });
 });
@@ -106,7 +106,7 @@ test.each([
   [undefined, "-"],
 ])("%j seconds are shown as %j", (seconds, text) => expect(durationText(seconds)).toBe(text));
 
-test("amounts are rounded to what a reader needs", () => {
+test("amounts are rounded to a readable precision", () => {
   expect([latencyText(0), latencyText(0.000_214), latencyText(0.0123), latencyText(1.5)]).toEqual([
     "0 ms",
     "0.21 ms",
@@ -132,7 +132,7 @@ test("amounts are rounded to what a reader needs", () => {
   ]);
 });
 
-test("progress has a bar, a rate and the time that is left", () => {
+test("progress has a bar, a rate and the remaining time", () => {
   expect(progressLine(500, 0.25, 10)).toBe(`${"█".repeat(6)}${"░".repeat(18)}  25 %  500  50/s  30s left`);
   expect(progressLine(500, undefined, 10)).toBe("500  50/s");
   expect(progressLine(0, 0, 0)).toContain("- left");
@@ -140,7 +140,7 @@ test("progress has a bar, a rate and the time that is left", () => {
 
 describe("colours", () => {
   const [terminal, pipe] = [{ isTTY: true }, { isTTY: false }];
-  test("are for terminals, unless somebody says otherwise", () => {
+  test("are used on terminals, unless configured otherwise", () => {
     expect(hasColour(terminal, {}, true)).toBe(true);
     expect(hasColour(pipe, {}, true)).toBe(false);
     expect(hasColour(terminal, { TERM: "dumb" }, true)).toBe(false);
@@ -153,7 +153,7 @@ describe("colours", () => {
     expect(hasColour(pipe, { FORCE_COLOR: "1" }, false)).toBe(false);
   });
 
-  test("and nothing moves on a pipe, a dumb terminal or in CI", () => {
+  test("do not turn on animations in a pipe, on a dumb terminal or in CI", () => {
     expect(isAnimated(terminal, {})).toBe(true);
     expect(isAnimated(pipe, { FORCE_COLOR: "1" })).toBe(false);
     expect(isAnimated(terminal, { CI: "true" })).toBe(false);

@@ -11,7 +11,7 @@ import { soon } from "../../support/pace.ts";
 import { bareEnvironment, installedProgram, jsonLines, start, xcache } from "./installed.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
 
-/** The scripts that a process has run, as V8 reports them. */
+/** The scripts that a process has executed, as V8 reports them. */
 interface Coverage {
   readonly result: readonly { readonly url: string }[];
 }
@@ -29,7 +29,7 @@ describe("--version", () => {
     expect((await xcache(["--json", "--version"])).stdout).toBe(`${VERSION}\n`);
   });
 
-  test("loads nothing but the program's beginning", () => {
+  test("loads only the entry file of the program", () => {
     const report = join(folder, "loaded");
     const env = { ...bareEnvironment(), NODE_V8_COVERAGE: report };
     expect(spawnSync(process.execPath, [installedProgram(), "--version"], { env }).status).toBe(0);
@@ -41,7 +41,7 @@ describe("--version", () => {
   });
 });
 
-test.each(["--help", "--version"])("%s ends quietly when nobody reads it", async (flag) => {
+test.each(["--help", "--version"])("%s ends quietly when its output is not read", async (flag) => {
   const child = start([flag]);
   child.stdout?.destroy();
   const [stderr] = await Promise.all([text(child.stderr!), once(child, "close")]);
@@ -50,7 +50,7 @@ test.each(["--help", "--version"])("%s ends quietly when nobody reads it", async
 });
 
 describe("help", () => {
-  test("is shown on stdout when it is asked for, in each way", async () => {
+  test("is shown on stdout when requested, in each form", async () => {
     const [flag, command, sub, subcommand] = await Promise.all([
       xcache(["--help"]),
       xcache(["help"]),
@@ -131,7 +131,7 @@ describe("a mistake", () => {
     }
   });
 
-  test("never brings control characters to the terminal", async () => {
+  test("never prints control characters to the terminal", async () => {
     const { stderr } = await xcache(["\u001b[31mred"]);
     expect(stderr).toContain("\\x1b[31mred");
     expect(stderr).not.toContain("\u001b");
@@ -146,7 +146,7 @@ describe("the flags of all commands", () => {
     expect(after).toEqual(before);
   });
 
-  test("win over the environment, that over the file, and that over the default", async () => {
+  test("override the environment, which overrides the file, which overrides the default", async () => {
     const config = join(folder, "cache.yaml");
     writeFileSync(config, `kv_url: ${kvUrl}\nkey_prefix: file\ndefault_ttl: 60\npool_size: 2\n`);
     const env = { XCACHE_KEY_PREFIX: "env", XCACHE_DEFAULT_TTL: "30" };
@@ -165,7 +165,7 @@ describe("the flags of all commands", () => {
     expect(ran.code).toBe(0);
   });
 
-  test("reach namespaces, and those below them", async () => {
+  test("select namespaces, nested ones too", async () => {
     await withCache({ kvUrl, keyPrefix: "deep" }, (cache) =>
       cache.namespace("a/b").namespace("c").set("k", "deep value"),
     );
@@ -177,7 +177,7 @@ describe("the flags of all commands", () => {
     expect([below.stdout, above.stdout]).toEqual(["k\n", ""]);
   });
 
-  test("set a deadline that an unanswering store is held to", async () => {
+  test("set a deadline for a store that does not answer", async () => {
     const startedAt = performance.now();
     // TEST-NET-1: packets to it are dropped or refused, never answered.
     const { code, stderr } = await xcache([

@@ -1,4 +1,4 @@
-// Every field, refused in each spelling it can be given in: an object in code, an environment variable, a YAML file.
+// Invalid values of every field are refused in each form: an object in code, an environment variable, a YAML file.
 import { describe, expect, it } from "vitest";
 import { configFromEnv } from "../../../src/config/env.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
@@ -511,7 +511,7 @@ describe("in the environment", () => {
     expect(error.message.endsWith(endingOf(bad, arrived)), error.message).toBe(true);
   });
 
-  it("every field has a case, those that text cannot hold among them", () => {
+  it("every field has a case, including those that text cannot express", () => {
     expect(new Set(cases.map(({ variable }) => variable))).toEqual(new Set(FIELD_NAMES.map(envName)));
   });
 });
@@ -540,12 +540,12 @@ describe("in YAML", () => {
     expect(error.message.endsWith(endingOf(bad, arrived)), error.message).toBe(true);
   });
 
-  it("every field has a case, those that can only be set in code among them", () => {
+  it("every field has a case, including those that can only be set in code", () => {
     expect(new Set(cases.map(({ field }) => field))).toEqual(new Set(FIELD_NAMES));
   });
 });
 
-describe("what is not a configuration", () => {
+describe("a value that is not a configuration", () => {
   it.each([
     [null, "null"],
     [42, "42"],
@@ -561,7 +561,7 @@ describe("what is not a configuration", () => {
   });
 });
 
-describe("a tag or table name that cannot be one", () => {
+describe("an invalid tag or table name", () => {
   it.each([
     [
       { users: { tags: ["a", ""] } },
@@ -620,7 +620,7 @@ describe("unknown keys in code", () => {
     expect(message).not.toContain("\n");
   });
 
-  it("the snake_case name of every field leads to its camelCase one", () => {
+  it("the snake_case name of every field suggests its camelCase name", () => {
     for (const field of FIELD_NAMES.filter((each) => toSnake(each) !== each)) {
       const { message } = configErrorOf(() => resolveConfig({ [toSnake(field)]: FIELDS[field].default }));
       expect(message).toContain(`did you mean "${field}"?`);

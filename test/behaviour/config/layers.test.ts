@@ -24,11 +24,11 @@ describe("layerConfig", () => {
     expect(sources).toEqual(Object.fromEntries(FIELD_NAMES.map((field) => [field, "default"])));
   });
 
-  it("a value that equals the default still comes from where it was given", () => {
+  it("a value equal to the default keeps the source that gave it", () => {
     expect(layerConfig({ env: { enableFuzzy: false } }).sources.enableFuzzy).toBe("env");
   });
 
-  it("a field with parts is taken whole from one source", () => {
+  it("a field with nested fields is taken whole from one source", () => {
     const { config, sources } = layerConfig({
       env: { circuitBreaker: { failureThreshold: 9 } },
       file: { circuitBreaker: { resetTimeout: 99 } },
@@ -37,7 +37,7 @@ describe("layerConfig", () => {
     expect(sources.circuitBreaker).toBe("env");
   });
 
-  it("a field given as undefined does not hide the next source's", () => {
+  it("a field given as undefined does not hide the next source's value", () => {
     const flags = { poolSize: undefined } as object;
     expect(layerConfig({ flags, file: { poolSize: 3 } })).toMatchObject({
       config: { poolSize: 3 },

@@ -1,4 +1,4 @@
-// docs/reference/configuration.md and the table of fields say the same.
+// docs/reference/configuration.md agrees with the table of fields.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { resolveConfig } from "../../../src/config/resolve.ts";
@@ -58,11 +58,11 @@ describe("docs/reference/configuration.md", () => {
     expect(rowsUnder("Fields")).toEqual(FIELD_NAMES.map(fieldRow));
   });
 
-  it("has one row for each field inside a field and no other", () => {
+  it("has one row for each nested field and no other", () => {
     expect(rowsUnder("Nested fields")).toEqual(FIELD_NAMES.flatMap(innerRows));
   });
 
-  it("has an example file that is read without complaint and sets what it says", () => {
+  it("has an example file that is valid and sets what it says", () => {
     const example = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
     const resolved = resolveConfig(configFromYaml(file(example)));
     expect(resolved.keyPrefix).toBe("shop");

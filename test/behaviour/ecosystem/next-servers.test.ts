@@ -6,7 +6,7 @@ import { buildNextApp, type NextApp, type NextServer } from "../../ecosystem/nex
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
-/** Answers how often it was asked for a path. */
+/** Answers with how often a path was requested. */
 const calls = new Map<string, number>();
 const upstream = createServer((request, response) => {
   const count = (calls.get(request.url!) ?? 0) + 1;
@@ -33,9 +33,9 @@ afterAll(async () => {
 });
 
 interface Seen {
-  /** Which call of the upstream is shown. */
+  /** The upstream call whose result is shown. */
   readonly call: string | undefined;
-  /** What Next says of its cache. */
+  /** The cache state that Next reports. */
   readonly state: string | null;
 }
 
@@ -45,7 +45,7 @@ async function see(server: NextServer, path: string): Promise<Seen> {
   return { call: /call-\d+/.exec(await answer.text())?.[0], state: answer.headers.get("x-nextjs-cache") };
 }
 
-/** Next stores a page, and passes a revalidation on, behind the answer. */
+/** Next stores a page, and passes a revalidation on, after it has answered. */
 async function seeOnce(server: NextServer, path: string, wanted: Partial<Seen>): Promise<Seen> {
   const isWanted = ({ call, state }: Seen): boolean =>
     call === (wanted.call ?? call) && state === (wanted.state ?? state);
@@ -117,7 +117,7 @@ test("a tag revalidated with a profile is served stale on the other server and r
 
 test('a "use cache" entry is shared, expired and made stale in the same way', async () => {
   const shown = async (server: NextServer) => (await see(server, "/used/a")).call;
-  /** What a server shows twice is stored: Next stores it behind the answer, and whoever asks before that makes it anew. */
+  /** A result shown twice is stored: Next stores it after answering, and renders again for requests before that. */
   const stored = (server: NextServer, isNew: (call: string) => boolean = () => true) =>
     until(
       async () => {

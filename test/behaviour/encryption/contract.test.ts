@@ -24,7 +24,7 @@ const encryption: EncryptionConfig = {
   keys: { old: "a secret that only decrypts", new: "a secret that encrypts" },
   use: "new",
 };
-/** The suite looks at single records too: it is given the decorated backend. */
+/** The suite also reads single records, so it gets the decorated backend. */
 const hidden = (backend: Backend): Backend =>
   new SealedBackend(backend, new Encryption({ ...encryption, hideKeys: "old" }));
 

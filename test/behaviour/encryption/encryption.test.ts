@@ -1,4 +1,4 @@
-// Encrypted entries: who cannot read, move, alter or forge them, how keys are rotated, and what is never shown.
+// Encrypted entries cannot be read, moved, altered or forged without a key; key rotation; secrets are never shown.
 import { inspect } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { DiskBackend } from "../../../src/backends/disk/backend.ts";
@@ -115,7 +115,7 @@ describe("an entry is absent, and that is reported,", () => {
     expect(unreadable.length).toBeGreaterThan(20);
   });
 
-  test("when it is not encrypted: nobody without a key can put one there", async () => {
+  test("when it is not encrypted, so that none can be added without a key", async () => {
     await open(false).set("k", "forged");
     const cache = open(one);
     expect(await cache.get("k")).toBeUndefined();
@@ -125,7 +125,7 @@ describe("an entry is absent, and that is reported,", () => {
     expect(unreadable[0]).toContain("not encrypted");
   });
 
-  test("when its key is wrong or not known, on every store, and the load replaces it", async () => {
+  test("when its key is wrong or unknown, on every store, and the load replaces it", async () => {
     const stores = [{ kvUrl: redis.url }, { kvUrl: memcached.url }, { kvUrl: `file://${folder()}` }];
     for (const config of [...stores, { kvUrl: redis.url, nearCache: true, keyPrefix: `near${run}` }]) {
       unreadable = [];
@@ -153,7 +153,7 @@ describe("keys are rotated", () => {
     expect(await open({ keys: { b: OTHER } }).get("k")).toBe(2);
   });
 
-  test("by a function, sync or async, that is asked again for an id that is not known", async () => {
+  test("by a function, sync or async, that is called again for an unknown id", async () => {
     let handedOut: Record<string, string> = { a: SECRET };
     let use = "a";
     const late = open({ keys: async () => ({ keys: handedOut, use }) });
@@ -169,7 +169,7 @@ describe("keys are rotated", () => {
     expect(await open({ keys: { b: OTHER } }).get("newer")).toBe(3);
   });
 
-  test("a function that fails makes the store unusable, and says why without the secret", async () => {
+  test("a failing function makes the store unusable, with an error that does not reveal the secret", async () => {
     let isBroken = true;
     const cache = open({
       keys: () => {
@@ -194,7 +194,7 @@ const listed = async (cache: XCache): Promise<string[]> => {
 describe("hidden keys", () => {
   const hidden = { keys: { a: SECRET }, hideKeys: true };
 
-  test("neither keys nor tags are seen in the store, and everything works for holders of the secret", async () => {
+  test("neither keys nor tags are visible in the store, and everything works with the secret", async () => {
     const [cache, other] = [open(hidden, { nearCache: true }), open(hidden)];
     await cache.set("alice@example.org", 1, { tags: ["patients"] });
     await cache.set("bob@example.org", 2, { tags: ["patients"] });

@@ -1,4 +1,4 @@
-// Functions that hand out encryption keys and hang, return nonsense or other keys than before.
+// Encryption key functions that hang, return nonsense, or return other keys than before.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -44,7 +44,7 @@ function open(encryption: Encryption, config: CacheConfig = {}): XCache {
   return cache;
 }
 
-/** An entry whose key nobody else has: reading it makes the others ask for keys. */
+/** An entry under a key that the others lack: reading it makes them call their key functions. */
 async function stranger(): Promise<void> {
   await open({ keys: { unknown: "yet another secret 0123456789" } }).set("stranger", 1);
 }
@@ -62,7 +62,7 @@ test("one that hangs fails within connect_timeout and is called again", async ()
   expect(calls).toBe(2);
 });
 
-test("one that hangs or returns nonsense later leaves the keys, is reported once in a row, and is called again", async () => {
+test("one that later hangs or returns nonsense keeps its earlier keys, is reported once in a row, and is called again", async () => {
   await stranger();
   const answers: (() => unknown)[] = [
     () => ({ a: SECRET }),
@@ -97,7 +97,7 @@ test.each([
   ["a secret as the id", { keys: { a: SECRET, b: OTHER }, use: SECRET }],
   ["a secret that is too short", { a: "secret-01234" }],
 ])(
-  "one that returns %s makes the store unusable, and no message shows what it returned",
+  "one that returns %s makes the store unusable, and no message reveals what it returned",
   async (_, given) => {
     const cache = open({ keys: () => given as never });
     const error = await failure(cache.set("k", 1));
@@ -107,7 +107,7 @@ test.each([
   },
 );
 
-test("one that hands out a new first key does not change how names are hidden", async () => {
+test("one that returns a new first key does not change how names are hidden", async () => {
   await stranger();
   let handedOut: Record<string, string> = { a: SECRET };
   let calls = 0;
@@ -148,7 +148,7 @@ test("one that hands out a new first key does not change how names are hidden", 
   await until(() => errors.some(({ message }) => message.includes("hide_keys")), { what: "it is reported" });
 });
 
-test("one that fails at first: an invalidation made meanwhile is delivered although nobody calls", async () => {
+test("one that fails at first: an invalidation made meanwhile is delivered without any call", async () => {
   let isAway = false;
   const keys = (): Record<string, string> => {
     if (isAway) throw new Error("the secrets manager is away");
@@ -169,7 +169,7 @@ test("one that fails at first: an invalidation made meanwhile is delivered altho
   expect(errors).toEqual([]);
 });
 
-test("one is called outside of the caller's async context", async () => {
+test("one is called outside the caller's async context", async () => {
   const context = new AsyncLocalStorage<string>();
   const seen: (string | undefined)[] = [];
   const cache = open({

@@ -1,4 +1,4 @@
-// Health and metrics of a cache on a real server: busy, frozen and awake again.
+// Health and metrics of a cache on a real server: busy, frozen and recovered.
 import { expect, it, onTestFinished } from "vitest";
 import { PullCollector } from "../../../src/metrics/prometheus/pull.ts";
 import { BuiltInRegistry } from "../../../src/metrics/prometheus/registry.ts";
@@ -10,7 +10,7 @@ const TIMEOUT_S = 0.3;
 const SLACK_MS = 2_000;
 const caches = redisCaches({ operationTimeout: TIMEOUT_S });
 
-it("a cache whose one connection always has calls under way is healthy", async () => {
+it("a cache whose one connection always has calls in flight is healthy", async () => {
   const cache = caches.open({ operationTimeout: 10 });
   expect(await cache.detailedHealthCheck()).toMatchObject({ status: "healthy" });
   let isOver = false;
@@ -26,7 +26,7 @@ it("a cache whose one connection always has calls under way is healthy", async (
   expect(looks.every(({ status }) => status === "healthy")).toBe(true);
 });
 
-it("a frozen one is unhealthy within the deadline, says why, and is healthy again by itself", async () => {
+it("a cache on a frozen server is unhealthy within the deadline, names the reason, and recovers by itself", async () => {
   const registry = new BuiltInRegistry();
   const collector = new PullCollector({ registry });
   onTestFinished(() => collector.close());

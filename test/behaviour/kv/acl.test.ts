@@ -1,4 +1,4 @@
-// What docs/guide/kv.md says a server's user must be allowed: all of it is enough, and none of it too much.
+// The permissions that docs/guide/kv.md lists for the server's user: together they suffice, and each one is needed.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -22,7 +22,7 @@ const [forServers, forSentinels] = codeBlocksOf(page)
 
 const withLogin = (url: string): string => url.replace("://", `://${LOGIN}`);
 
-/** What the server has refused, in its own words; and forgets it. */
+/** Returns the server's log of refused commands, and resets it. */
 async function refusals(server: RedisServer): Promise<string> {
   const log = await server.cli("ACL", "LOG");
   await server.cli("ACL", "LOG", "RESET");
@@ -76,7 +76,7 @@ async function exerciseOnce(url: string, config: CacheConfig): Promise<void> {
   } finally {
     await cache.disconnect();
   }
-  // What a cache does only every few seconds.
+  // Work that a cache does only every few seconds.
   await using backend = opened(withLogin(url));
   await backend.touch(["xcache!n"]);
 }
@@ -88,7 +88,7 @@ describe("on one server, the user of the guide", () => {
   });
   afterAll(() => server.stop());
 
-  /** From an empty server, which does not know the script either. */
+  /** Starts from an empty server, with no scripts cached. */
   async function exerciseAs(rules: readonly string[]): Promise<{ refused: string; failed: boolean }> {
     await server.cli("FLUSHALL");
     await server.cli("SCRIPT", "FLUSH");
@@ -102,14 +102,14 @@ describe("on one server, the user of the guide", () => {
     return { refused: await refusals(server), failed: outcome };
   }
 
-  it("can do everything and is refused nothing", async () => {
+  it("can do everything without a refusal", async () => {
     await server.cli(...forServers!);
     await exercise(server.url);
     expect(await refusals(server)).toBe("");
     expect(await exerciseAs(forServers!)).toEqual({ refused: "", failed: false });
   });
 
-  it("is told of changes, so that the near tier works", async () => {
+  it("receives invalidations, so that the near tier works", async () => {
     await server.cli(...forServers!);
     const [one, other] = [open(server.url), open(server.url)];
     await one.set("k", 1, { tags: ["t"] });
@@ -149,7 +149,7 @@ describe("on one server, the user of the guide", () => {
     expect(refused).toContain(right.startsWith("+") ? right.slice(1) : right.slice(1, -1));
   });
 
-  it("reaches no key of others", async () => {
+  it("cannot reach other keys", async () => {
     await server.cli(...forServers!);
     const stranger = open(server.url, { keyPrefix: "xcache2" });
     await expect(stranger.set("k", 1)).rejects.toMatchObject({
@@ -171,7 +171,7 @@ describe("on a cluster, the user of the guide", () => {
   const allRefusals = async (): Promise<string> =>
     (await Promise.all(cluster.nodes.map(refusals))).join("").trim();
 
-  it("can do everything and is refused nothing, also while a slot moves", async () => {
+  it("can do everything without a refusal, even while a slot moves", async () => {
     await exercise(cluster.url);
     const all = await seats(cluster);
     const slot = slotOf("xcache:moving");
@@ -185,7 +185,7 @@ describe("on a cluster, the user of the guide", () => {
     expect(await allRefusals()).toBe("");
   });
 
-  it("needs what only a cluster does", async () => {
+  it("needs the permissions that only a cluster requires", async () => {
     for (const right of ["cluster|slots", "asking"]) {
       await Promise.all(cluster.nodes.map((node) => node.cli("ACL", "SETUSER", "xcache", `-${right}`)));
       const cache = open(cluster.url);
@@ -198,7 +198,7 @@ describe("on a cluster, the user of the guide", () => {
 });
 
 describe("at sentinels, the user of the guide", () => {
-  it("can ask for the master and is told of another one", async () => {
+  it("can look up the master and is notified of a failover", async () => {
     await using sentinel = await startSentinel();
     await Promise.all([
       ...sentinel.servers.map((server) => server.cli(...forServers!)),

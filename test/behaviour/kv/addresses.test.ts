@@ -1,4 +1,4 @@
-// Every form of address leads to a real server: what is written through it is there, and is read through its other spelling.
+// Every form of address reaches a real server: an entry written through one spelling can be read through the other.
 // The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
 import "../../../src/backends/kv/client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -25,7 +25,7 @@ beforeAll(async () => {
     startCluster({ replicas: 0, redis: { ...tls, args: ["--tls-cluster", "yes"] } }),
     startSentinel(),
   ]);
-  // On a busy machine nobody is to take the master for dead.
+  // Long enough that a busy machine does not make the master look dead.
   const patience = ["SENTINEL", "SET", "main", "down-after-milliseconds", "30000"];
   await Promise.all(sentinel.sentinels.map(({ port }) => redisCli(port, {}, patience)));
 });
@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 
 const trusting = (): string => `tls_ca_file=${encodeURIComponent(certificates.caFile)}`;
-/** The hosts of an address, without its scheme and what follows them. */
+/** The hosts of an address, without scheme, path and options. */
 const hostsOf = (url: string): string => url.replace(/^[^:]+:\/\//, "").replace(/[/?].*$/, "");
 
 let written = 0;
@@ -54,7 +54,7 @@ async function roundTrip(address: string, other: string): Promise<string> {
   return `${keyPrefix}:k`;
 }
 
-/** It is in this database of the server, and not in the one that is chosen by default. */
+/** Expects the record in this database of the server, and not in the default one. */
 async function expectIn(server: RedisServer, database: number, name: string): Promise<void> {
   const count = (number: number): Promise<string> => server.cli("-n", String(number), "EXISTS", name);
   expect(await count(database)).toBe("1");

@@ -1,4 +1,4 @@
-// Replies arrive in the same memory time after time; what somebody still holds is never written over.
+// Replies arrive in a reused buffer; bytes that a caller still holds are never overwritten.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RespReader } from "../../../src/backends/kv/resp/reader.ts";
@@ -7,7 +7,7 @@ import { encode, meaning, stream } from "../../support/kv/resp-text.ts";
 
 const GARBAGE = "$-:+*\r\n9";
 
-/** A socket's memory: bytes arrive in it, in front of whatever was there before. */
+/** A socket's receive buffer: new bytes overwrite the beginning of the old ones. */
 class Memory {
   used = 1;
   #memory = Buffer.alloc(4_096, GARBAGE);
@@ -17,7 +17,7 @@ class Memory {
     this.#reader = reader;
   }
 
-  /** Returns whether any of it is held. */
+  /** Returns whether any of the bytes are still held. */
   arrive(bytes: Buffer): boolean {
     bytes.copy(this.#memory);
     const isHeld = this.#reader.feed(this.#memory, bytes.length);
@@ -40,12 +40,12 @@ function open(takesSpans: boolean, answer: (reply: Reply) => unknown): Memory {
   return new Memory(new RespReader({ reply: answer, push: () => {}, takesSpans: () => takesSpans }));
 }
 
-describe("whoever holds", () => {
+describe("a holder of", () => {
   test.each([
-    ["views, which nobody has to say", false, undefined],
+    ["views, without declaring it", false, undefined],
     ["spans", true, undefined],
-    ["spans, and says so", true, true],
-  ])("%s finds them as they were after everything else has arrived", (_, takesSpans, says) => {
+    ["spans, declaring it", true, true],
+  ])("%s sees them unchanged after everything else has arrived", (_, takesSpans, says) => {
     fc.assert(
       fc.property(stream, fc.array(fc.integer({ min: 1, max: 60 })), (sent, steps) => {
         const replies: Reply[] = [];
@@ -64,10 +64,10 @@ describe("whoever holds", () => {
   });
 });
 
-describe("memory is used again", () => {
+describe("the buffer is reused", () => {
   const values = (count: number): Buffer => Buffer.from("$3\r\nabc\r\n".repeat(count));
 
-  test("while spans are looked at when they come", () => {
+  test("while spans are only looked at on arrival", () => {
     const seen: unknown[] = [];
     const memory = open(true, (reply) => {
       seen.push(String(reply));
@@ -77,7 +77,7 @@ describe("memory is used again", () => {
     expect([seen.length, new Set(seen), memory.used]).toEqual([30, new Set(["abc"]), 1]);
   });
 
-  test("while replies have no bytes that anybody could hold", () => {
+  test("while replies contain no bytes that could be held", () => {
     const memory = open(false, () => undefined);
     expect(memory.arrive(Buffer.from("+OK\r\n:1\r\n_\r\n-ERR no\r\n*1\r\n:1\r\n"))).toBe(false);
   });
@@ -100,7 +100,7 @@ describe("memory is used again", () => {
     expect(lists).toEqual([[{ hex: "61" }, { hex: "62" }]]);
   });
 
-  test("after a reply that was cut in two: its parts have memory of their own", () => {
+  test("after a reply that arrived in two parts, which have buffers of their own", () => {
     const seen: unknown[] = [];
     const memory = open(true, (reply) => {
       seen.push(String(reply));

@@ -1,4 +1,4 @@
-// What one tick asks of a server leaves together; and what somebody keeps of a reply is no larger than itself.
+// Commands of one tick leave in one write, and a value kept from a reply holds no more memory than its own bytes.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 // The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
@@ -15,18 +15,18 @@ setFlagsFromString("--expose-gc");
 const collect: () => void = runInNewContext("gc");
 
 const NAMES = Array.from({ length: 100 }, (_, at) => `key-${at}`);
-/** So many writes do not wait for the end of the tick: the server begins with them while the rest are made. */
+/** A batch of this size is sent before the tick ends, so the server starts on it while the rest are prepared. */
 const COMMANDS_AT_ONCE = 32;
 
 let tests = 0;
 
-/** For this cache no time passes: it asks the servers nothing but what the test makes it ask. */
+/** The clock of this cache stands still, so it sends only the commands that the test causes. */
 function open(kvUrl: string, config: CacheConfig = {}): XCache {
   const keyPrefix = `batching-${++tests}`;
   return cacheWithClock({ kvUrl, keyPrefix, enableMetrics: false, ...config }, new ManualClock());
 }
 
-/** Stores a value for each name and makes the cache know the stamp of its namespace. */
+/** Stores a value for each name and makes the cache fetch the stamp of its namespace. */
 async function prepare(cache: XCache): Promise<void> {
   await cache.setMany([...NAMES, "warm"].map((name) => [name, `value of ${name}`] as const));
   expect(await cache.get("warm")).toBe("value of warm");
@@ -96,7 +96,7 @@ describe("1,000 small Buffers that are held", () => {
   });
   afterAll(() => store[Symbol.asyncDispose]());
 
-  /** What is held outside the heap by somebody who can still be reached. */
+  /** The bytes of all reachable buffers outside the heap. */
   async function bufferBytes(): Promise<number> {
     for (let round = 0; round < 4; round++) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -112,10 +112,10 @@ describe("1,000 small Buffers that are held", () => {
   ];
 
   it.each<[string, CacheConfig]>([
-    ["by whoever read them", {}],
+    ["by their callers", {}],
     ["by the near tier and, as copies, by its callers", { nearCache: true }],
     ["by the near tier and its callers", { nearCache: { values: "shared" } }],
-  ])("%s are no larger than themselves", async (_, config) => {
+  ])("%s retain no more memory than their own bytes", async (_, config) => {
     await using cache = open(store.url, config);
     await cache.setMany(MANY.map((name) => [name, content(name)] as const));
     const before = await bufferBytes();
@@ -125,7 +125,7 @@ describe("1,000 small Buffers that are held", () => {
       const read = reads[held.length % reads.length]!;
       held.push((await read(cache, name)) as Buffer);
     }
-    // Chunks of 64 KiB that were kept alive by them would be sixty times as much.
+    // If they retained their 64 KiB chunks, it would be sixty times as much.
     expect((await bufferBytes()) - before).toBeLessThan(1_000_000);
     const sizes = held.map(({ buffer, byteOffset }) => `${byteOffset} of ${buffer.byteLength}`);
     expect(new Set(sizes)).toEqual(new Set([`0 of ${SIZE}`]));

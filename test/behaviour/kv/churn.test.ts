@@ -1,4 +1,4 @@
-// Nothing stays behind of calls that are over: no promise, load, key, near copy, timer, listener or connection, nor keys on
+// Completed calls leave nothing behind: no promise, load, key, near copy, timer, listener or connection, and no keys on
 // the server.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type EventEmitter, getEventListeners } from "node:events";
@@ -19,7 +19,7 @@ setFlagsFromString("--expose-gc");
 const collect: () => void = runInNewContext("gc");
 
 const CALLS = 1_000;
-/** Keys so long that those which are kept show in the heap: as many as there are calls are four megabytes. */
+/** Long keys, so that leaked ones show in the heap: one per call adds up to four megabytes. */
 const KEY_LENGTH = 4_000;
 const MOST_GROWTH_BYTES = 1_500_000;
 /** Changes that a process remembers, in case a server without them takes over. */
@@ -59,7 +59,7 @@ async function each(count: number, call: (at: number) => unknown): Promise<void>
   }
 }
 
-/** Collects what nobody refers to; what weak references name survives the turn in which they were read. */
+/** Collects garbage. Targets of weak references survive the turn in which these were read, hence the rounds. */
 async function collectAll(): Promise<void> {
   for (let round = 0; round < 4; round++) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -72,7 +72,7 @@ async function heapBytes(): Promise<number> {
   return process.memoryUsage().heapUsed;
 }
 
-/** The sockets that this process has opened meanwhile and not closed. */
+/** The sockets that this process has opened since and not closed. */
 class OpenSockets implements Disposable {
   readonly open = new Set<Socket>();
 
@@ -94,7 +94,7 @@ class OpenSockets implements Disposable {
 const listenersOf = (emitter: EventEmitter): number =>
   emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0);
 
-/** How many listen for pushes and have not stopped; to be called before anybody does. */
+/** Counts the active push listeners; call it before the first one subscribes. */
 function pushListenersOf({ push }: KvBackend): () => number {
   let count = 0;
   const { onChange } = push;
@@ -110,7 +110,7 @@ function pushListenersOf({ push }: KvBackend): () => number {
   return () => count;
 }
 
-/** How many of these are still referred to. */
+/** How many of these are still reachable. */
 async function alive(references: readonly WeakRef<object>[]): Promise<number> {
   await collectAll();
   return references.filter((reference) => reference.deref() !== undefined).length;
@@ -124,8 +124,8 @@ async function growthOf(run: (round: number) => Promise<void>): Promise<number> 
   return (await heapBytes()) - before;
 }
 
-/** As many changes as are remembered: those before are forgotten. */
-async function changeAnew(cache: XCache): Promise<void> {
+/** Makes as many changes as are remembered, so that all earlier ones are forgotten. */
+async function makeOnlyNewChanges(cache: XCache): Promise<void> {
   const keys = Array.from({ length: 1_000 }, (_, at) => `short-${at}`);
   for (let changes = 0; changes < REMEMBERED; changes += keys.length) await cache.delete(keys);
 }
@@ -133,7 +133,7 @@ async function changeAnew(cache: XCache): Promise<void> {
 describe.each([false, true])("with the near tier %s", (near) => {
   const nearCache = near && { maxEntries: 100 };
 
-  it("calls that are over hold on to neither their promises nor their loads", async () => {
+  it("completed calls retain neither their promises nor their loads", async () => {
     const [cache, other] = [open({ nearCache }), open({ nearCache })];
     const references: WeakRef<object>[] = [];
     const watched = <T extends object>(something: T): T => {
@@ -153,7 +153,7 @@ describe.each([false, true])("with the near tier %s", (near) => {
     expect(await alive(references)).toBeLessThan(10);
   });
 
-  it("reads of ever new keys, missing and present, leave nothing in the heap", async () => {
+  it("reads of ever new keys, missing or present, leave nothing in the heap", async () => {
     const cache = open({ nearCache });
     const other = open({ nearCache });
     const growth = await growthOf(async (round) => {
@@ -170,17 +170,17 @@ describe.each([false, true])("with the near tier %s", (near) => {
 
   it("changes are remembered up to a bound, and their keys forgotten beyond it", async () => {
     const cache = open({ nearCache });
-    await changeAnew(cache);
+    await makeOnlyNewChanges(cache);
     const before = await heapBytes();
     await each(CALLS, (at) => cache.set(longKey(`set-${at}`), at, { ttl: 60 }));
     await each(CALLS, (at) => cache.delete(longKey(`set-${at}`)));
     await each(100, (at) => cache.invalidateTags(longKey(`tag-${at}`)));
-    await changeAnew(cache);
+    await makeOnlyNewChanges(cache);
     expect((await heapBytes()) - before).toBeLessThan(MOST_GROWTH_BYTES);
   });
 });
 
-it("the near tier keeps no more entries than it may", async () => {
+it("the near tier stays within its entry limit", async () => {
   const cache = open({ nearCache: { maxEntries: 100, values: "shared" } });
   await each(CALLS, (at) => cache.set(`k${at}`, { at }, { ttl: 60 }));
   const kept: WeakRef<object>[] = [];
@@ -191,9 +191,9 @@ it("the near tier keeps no more entries than it may", async () => {
   expect(await alive(kept)).toBeLessThanOrEqual(101);
 });
 
-it("invalidations that could not be delivered are let go of once they are", async () => {
+it("undelivered invalidations are released once they are delivered", async () => {
   const cache = open({ operationTimeout: 0.5 });
-  await changeAnew(cache);
+  await makeOnlyNewChanges(cache);
   const before = await heapBytes();
   server.freeze();
   const deletes = Array.from({ length: CALLS }, (_, at) => cache.delete(longKey(`${at}`)));
@@ -203,13 +203,13 @@ it("invalidations that could not be delivered are let go of once they are", asyn
   await until(async () => (await cache.get("k")) === undefined, { what: "the server is back" });
   // Nothing of them is served before it is delivered.
   for (let at = 0; at < CALLS; at++) expect(await cache.get(longKey(`${at}`))).toBeUndefined();
-  await changeAnew(cache);
+  await makeOnlyNewChanges(cache);
   deletes.length = 0;
   outcomes.length = 0;
   expect((await heapBytes()) - before).toBeLessThan(MOST_GROWTH_BYTES);
 });
 
-it("connections and timers stay as many", async () => {
+it("the numbers of connections and timers do not grow", async () => {
   const cache = open({ nearCache: true });
   const clients = async (): Promise<number> =>
     (await server.cli("CLIENT", "LIST")).split("\n").filter((line) => line.includes("name=xcache")).length;
@@ -222,11 +222,11 @@ it("connections and timers stay as many", async () => {
     expect(await cache.health()).toBe(true);
   }
   await until(async () => (await clients()) === before, { what: "connections for scans are closed" });
-  // One for each kind of thing that is waited for, however many are.
+  // One timer per kind of wait, however many calls are waiting.
   expect(waitingTimers()).toBeLessThan(timersBefore + 10);
 });
 
-it("listeners stay as many: on sockets, on signals, on the process and for pushes", async () => {
+it("the number of listeners does not grow: on sockets, on signals, on the process and for pushes", async () => {
   const backend = new KvBackend({ kvUrl: server.url });
   const pushListeners = pushListenersOf(backend);
   using sockets = new OpenSockets();
@@ -284,7 +284,7 @@ it("the server holds the live entries and the stamps, nothing else", async () =>
     else if (chance < 0.95) await by.delete(key);
     else await by.invalidateTags(`t${below(tags)}`);
   });
-  // What was invalidated is removed when it is met.
+  // Invalidated entries are removed when they are read.
   await cache.getMany(Array.from({ length: 500 }, (_, at) => `k${at}`));
   const live: string[] = [];
   for await (const key of cache.keys()) live.push(`churn-${prefixes}:${key}`);
@@ -298,6 +298,6 @@ it("the server holds the live entries and the stamps, nothing else", async () =>
   );
   expect(entries.sort()).toEqual(live.sort());
   const own = Number(await server.cli("DBSIZE")) - entries.length;
-  // A stamp a tag, one for each of their 64 groups at most, the namespace's, and the note about the server.
+  // One stamp per tag, at most one for each of the 64 tag groups, the namespace's, and the record about the server.
   expect(own).toBeLessThanOrEqual(tags + 64 + 2);
 });

@@ -1,4 +1,4 @@
-// What a clear() leaves dead on a real server is removed in the background, and nothing else is.
+// The entries that clear() invalidates on a real server are removed in the background, and no others.
 import { describe, expect, it } from "vitest";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";
@@ -17,7 +17,7 @@ async function entries(path = ""): Promise<string[]> {
 }
 
 describe("after clear()", () => {
-  it("dead entries leave the server although nobody reads them, also below; new ones stay", async () => {
+  it("dead entries are removed from the server without being read, in child namespaces too; new ones stay", async () => {
     const cache = caches.open();
     const child = cache.namespace("child");
     const old = Array.from({ length: 300 }, (_, at) => [`old ${at}`, at] as const);
@@ -34,7 +34,7 @@ describe("after clear()", () => {
     expect([await cache.get("new"), await child.get("new")]).toEqual([1, 2]);
   });
 
-  it("of a child, what is its parent's and its sibling's stays", async () => {
+  it("of a child namespace, the entries of its parent and sibling stay", async () => {
     const cache = caches.open();
     const [child, sibling] = [cache.namespace("child"), cache.namespace("sibling")];
     for (const one of [cache, child, sibling]) await one.set("k", 1);
@@ -44,7 +44,7 @@ describe("after clear()", () => {
     expect([await entries(), await entries("/sibling")].flat()).toHaveLength(2);
   });
 
-  it("a second one while the first is made up for is made up for too", async () => {
+  it("a second clear() during the cleanup of the first is cleaned up too", async () => {
     const cache = caches.open();
     await cache.set("first", 1);
     await cache.clear();

@@ -1,4 +1,4 @@
-// A server whose clock is set while it runs: nothing that has expired comes back, and nobody waits for a dead holder.
+// A server whose clock is changed while it runs: expired entries do not come back, and no call waits for a dead holder.
 import "../../../src/backends/kv/client.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
@@ -31,7 +31,7 @@ afterEach(async () => {
 
 function open(config: CacheConfig = {}): { readonly cache: XCache; readonly clock: ManualClock } {
   const clock = new ManualClock(undefined, 100 * tests + opened.length);
-  // No call ends early because the clock is moved while it runs.
+  // Long enough that moving the clock does not time out a running call.
   const limits = { operationTimeout: HOUR_S, enableMetrics: false };
   const cache = cacheWithClock(
     { kvUrl: server.url, keyPrefix: `step-${tests}`, ...limits, ...config },
@@ -60,7 +60,7 @@ async function pass(
   }
 }
 
-/** What any call knows of a key. */
+/** What each kind of read returns for a key. */
 async function known(cache: XCache, key: string): Promise<readonly string[]> {
   const listed: string[] = [];
   for await (const each of cache.keys()) listed.push(each);
@@ -75,7 +75,7 @@ async function known(cache: XCache, key: string): Promise<readonly string[]> {
   return Object.entries(seen).flatMap(([name, isSeen]) => (isSeen ? [name] : []));
 }
 
-/** How the new time reaches a process: with its heartbeat, or with a new connection. */
+/** How a process learns the new time: by its heartbeat, or by a new connection. */
 const NOTICED: readonly (readonly [string, (cache: XCache) => Promise<unknown>])[] = [
   ["a heartbeat", (cache) => pass(12, () => known(cache, "k"))],
   [
@@ -99,7 +99,7 @@ describe.each([true, false])("an entry that has expired (near cache %s)", (nearC
     step(-backS);
     await notice(cache);
     expect(await known(cache, "k")).toEqual([]);
-    // Also not when the clock shows the time again at which it was fresh.
+    // Not even when the clock again shows a time at which it was fresh.
     for (let round = 0; round < 4; round++) {
       await pass(backS <= 20 ? backS / 4 : 1);
       expect(await known(cache, "k")).toEqual([]);
@@ -123,7 +123,7 @@ describe.each([true, false])("an entry that has expired (near cache %s)", (nearC
   });
 });
 
-test("an entry that is fresh stays when only this process's clock has leapt", async () => {
+test("a fresh entry stays when only this process's clock has jumped", async () => {
   const { cache, clock } = open();
   await cache.set("k", 1, { ttl: 2 * HOUR_S });
   await clock.jump(HOUR_S * 1_000);
@@ -153,7 +153,7 @@ describe("two processes", () => {
 describe("a lease", () => {
   const never = (): Promise<never> => new Promise(() => {});
 
-  /** A process that has died during its load: its clock stands still, and it renews nothing. */
+  /** A process that has died during its load: its clock stands still, and it renews no lease. */
   async function deadHolder(key: string): Promise<void> {
     const { cache } = open();
     let begun = (): void => {};
@@ -170,7 +170,7 @@ describe("a lease", () => {
     opened = opened.map((one) => (one.cache === cache ? { cache, clock: new ManualClock() } : one));
   }
 
-  test("of a dead holder is waited for no longer because the clock was set back", async () => {
+  test("of a dead holder is not waited for longer because the clock was set back", async () => {
     await deadHolder("k");
     step(-HOUR_S);
     const waiter = open();
@@ -189,7 +189,7 @@ describe("a lease", () => {
     expect(await waiter.cache.get("k")).toBe("loaded");
   });
 
-  test("of a dead holder does not keep those who never wait from storing", async () => {
+  test("of a dead holder does not stop calls that never wait from storing", async () => {
     await deadHolder("k");
     step(-HOUR_S);
     const { cache } = open();

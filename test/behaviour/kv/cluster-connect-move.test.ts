@@ -52,7 +52,7 @@ const masters = async (): Promise<readonly Seat[]> =>
 const lowestOf = (seat: Seat): number =>
   Array.from({ length: 16_384 }, (_, slot) => slot).find((slot) => seat.holds(slot)) as number;
 
-/** Moves the slot that a server's records lie in. */
+/** Moves the slot that holds a server's own records. */
 async function moveOfLowest(): Promise<Move> {
   const [from, to] = [...(await masters())].sort((one, other) => lowestOf(one) - lowestOf(other));
   return { slot: lowestOf(from!), from: from!, to: to! };
@@ -110,7 +110,7 @@ test("connects, reconnects and invalidates in every stage of moving the slot of 
   expect(errors).toEqual([]);
 });
 
-test("an entry that was invalidated during the move stays so for a client that connects after it", async () => {
+test("an entry invalidated during the move stays invalidated for a client that connects afterwards", async () => {
   const move = await moveOfLowest();
   const [key] = keysOn(move) as [string];
   const prefix = `kept-${prefixes++}`;
@@ -123,11 +123,11 @@ test("an entry that was invalidated during the move stays so for a client that c
   await second.set(key, "new", { tags: ["t"] });
   await moveKeys(move);
   await endMove(cluster, move);
-  // What was stored may be lost to a client that finds another server in charge, but what it gets is never old.
+  // A client that finds another server in charge may lose stored entries, but never gets an old one.
   expect([undefined, "new"]).toContain(await newcomer(prefix).get(key));
 });
 
-test("what was stored stays for clients that connect after the slot of a server's own records has moved", async () => {
+test("entries are kept for clients that connect after the slot of a server's own records has moved", async () => {
   const move = await moveOfLowest();
   const keys = keysOn(move);
   const prefix = `stored-${prefixes++}`;

@@ -17,12 +17,12 @@ const OPERATION_TIMEOUT_MS = 500;
 
 let cluster: RedisCluster;
 let client: KvBackend;
-/** Of somebody who waits for a server that holds its clients while it hands over. */
+/** A client that waits out the pause of a server handing over to its replica. */
 let patient: KvBackend;
 
 beforeAll(async () => {
-  // What one server does must not make the others refuse their own keys; and replicas are to be ready at once.
-  // No replica takes the place of one that is only frozen, however long a busy machine takes for the test.
+  // A failing server must not make the others refuse their own keys, and replicas must be ready at once.
+  // No replica takes over from a master that is only frozen, however long the test takes on a busy machine.
   const args = ["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"];
   args.push("--cluster-replica-no-failover", "yes");
   cluster = await startCluster({ redis: { args } });
@@ -85,7 +85,7 @@ async function timed(work: Promise<unknown>): Promise<{ readonly tookMs: number;
   return { tookMs: performance.now() - began, error };
 }
 
-test("a frozen master costs its keys operation_timeout at most, other keys nothing, and is used again when it runs", async () => {
+test("a frozen master delays its own keys by at most operation_timeout, other keys not at all, and is used again once it runs", async () => {
   const { master, ours, others } = await placeOf(keys[0]!);
   await client.writeMany(keys.map(entry));
   master.server.freeze();
@@ -102,7 +102,7 @@ test("a frozen master costs its keys operation_timeout at most, other keys nothi
       expect(error).toBeInstanceOf(BackendError);
       expect(tookMs).toBeLessThan(OPERATION_TIMEOUT_MS + soon(150));
     }
-    // The connection was given up: the next call waits for another one, and no longer either.
+    // The connection was dropped: the next call waits for a new one, for at most as long.
     const again = await timed(client.read(ours[0]!));
     expect(again.error).toBeInstanceOf(BackendError);
     expect(again.tookMs).toBeLessThan(OPERATION_TIMEOUT_MS + soon(150));
@@ -113,7 +113,7 @@ test("a frozen master costs its keys operation_timeout at most, other keys nothi
   await until(async () => (await client.read(ours[0]!)) !== undefined, { what: "the server is used again" });
 });
 
-test("a frozen master opens no circuit for the others, and soon nobody waits for it", async () => {
+test("a frozen master does not open the circuit of the others, and calls soon stop waiting for it", async () => {
   const cache = new XCache({
     kvUrl: cluster.url,
     keyPrefix: "part",
@@ -141,7 +141,7 @@ test("a frozen master opens no circuit for the others, and soon nobody waits for
         },
         { what: "the frozen server is not waited for" },
       );
-      // Asking how the store is must not open it either.
+      // A health check must not open it either.
       for (let asked = 0; asked < 5; asked++) expect(await cache.health()).toBe(false);
       expect(cache.getComprehensiveMetrics().circuitBreakerOpen).toBe(false);
       expect((await cache.getMany(others)).size).toBe(others.length);
@@ -163,7 +163,7 @@ test("a frozen master opens no circuit for the others, and soon nobody waits for
   }
 });
 
-test("connections that the servers end cost the writes in flight and nothing else", async () => {
+test("connections closed by the servers fail only the writes in flight", async () => {
   const cache = new XCache({ kvUrl: cluster.url, keyPrefix: "ended" });
   const load = new Load(cache);
   await load.start();
@@ -180,7 +180,7 @@ test("connections that the servers end cost the writes in flight and nothing els
   expect(load.states).toEqual([]);
 });
 
-test("a handover to a replica is followed without a single failure", async () => {
+test("a handover to a replica causes no failed call", async () => {
   const { replica, ours } = await placeOf(keys[0]!);
   const failures: unknown[] = [];
   let isDone = false;
@@ -199,7 +199,7 @@ test("a handover to a replica is followed without a single failure", async () =>
   };
   const working = Promise.all(ours.slice(0, 5).map(work));
   await until(() => rounds > 20, { what: "the work goes on" });
-  // A replica refuses as long as it has not yet heard its master again.
+  // A replica refuses until it has heard from its master again.
   await until(() => replica.server.cli("CLUSTER", "FAILOVER"), { what: "the replica takes over" });
   await until(async () => (await placeOf(keys[0]!)).master.id === replica.id, { what: "the handover" });
   const soFar = rounds;
@@ -209,7 +209,7 @@ test("a handover to a replica is followed without a single failure", async () =>
   expect(failures).toEqual([]);
 });
 
-test("a killed master is replaced by its replica by itself; meanwhile every call ends in time and other keys are served", async () => {
+test("a killed master is replaced by its replica; meanwhile every call ends in time and other keys are served", async () => {
   const { master, replica, ours, others } = await placeOf(keys[0]!);
   await client.writeMany(keys.map(entry));
   const epoch = await until(() => client.push.epoch(ours[0]!) || undefined, { what: "pushes are trusted" });

@@ -1,4 +1,4 @@
-// Who the servers of a cluster are, as time goes on: connecting, moves, trust, leaving. On scripted servers.
+// How the client tracks the servers of a cluster: connecting, slot moves, trust, departures. On scripted servers.
 import { performance } from "node:perf_hooks";
 import { describe, expect, test } from "vitest";
 import type { ClusterServers } from "../../../src/backends/kv/cluster/cluster.ts";
@@ -56,7 +56,7 @@ describe("connecting", () => {
     expect(two.fake.clients).toHaveLength(1);
   });
 
-  test("ends within connect_timeout when nobody answers", async () => {
+  test("fails within connect_timeout when no server answers", async () => {
     await using silent = await Scene.start(1);
     silent.servers[0]!.fake.script = () => undefined;
     const client = silent.client([silent.servers[0]!.place], { connectTimeoutMs: 150 });
@@ -66,7 +66,7 @@ describe("connecting", () => {
     await until(() => silent.servers[0]!.fake.present.length === 0, { what: "the socket is closed" });
   });
 
-  test("fails at once when every host refuses, and later calls ask again", async () => {
+  test("fails at once when every host refuses, and later calls try again", async () => {
     await using stage = await pair();
     const { scene } = stage;
     const dead = await reservePort();
@@ -76,7 +76,7 @@ describe("connecting", () => {
     dead.release();
   });
 
-  test("succeeds when one master cannot be reached: that is reported, and only its keys fail", async () => {
+  test("succeeds when one master is unreachable, which is reported and fails only its keys", async () => {
     await using stage = await pair();
     const { scene, one } = stage;
     const dead = await reservePort();
@@ -96,7 +96,7 @@ describe("connecting", () => {
     dead.release();
   });
 
-  test("says that a single server is none", async () => {
+  test("rejects a single server, naming the reason", async () => {
     await using stage = await pair();
     const { scene, one } = stage;
     one.fake.script = (command, client) =>
@@ -111,7 +111,7 @@ describe("connecting", () => {
     expect((error as ConnectionError).hint).toMatch(/redis:\/\//);
   });
 
-  test("says which permission is missing", async () => {
+  test("names the missing permission", async () => {
     await using stage = await pair();
     const { scene, one } = stage;
     one.fake.script = (command, client) =>
@@ -143,14 +143,14 @@ describe("asking for the slots", () => {
     expect(asked() - before).toBeLessThanOrEqual(2);
   });
 
-  test("goes on where a server knows a part of the cluster only: who knows the most is believed", async () => {
+  test("continues past a server that knows only part of the cluster, and uses the most complete answer", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
     await client.connect();
     const nodes = client.nodes;
     two.rows = [[LAST, LAST, two.place]];
-    // Who has answered last is asked first.
+    // The server that answered last is asked first.
     await send(client, tagForSlot(LAST), "SET", tagForSlot(LAST), "1");
     const [onOne, onTwo] = [one.timesAskedForSlots, two.timesAskedForSlots];
     client.refreshSoon();
@@ -163,7 +163,7 @@ describe("asking for the slots", () => {
     expect(one.keyCommands).toEqual([["SET", "k", "1"]]);
   });
 
-  test("takes the answer that tells of the most slots where none tells of all", async () => {
+  test("takes the answer with the most slots when none is complete", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const dead = await reservePort();
@@ -179,7 +179,7 @@ describe("asking for the slots", () => {
     dead.release();
   });
 
-  test("finds the rest of a cluster that could not be asked at first", async () => {
+  test("finds the rest of a cluster that was unreachable at first", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const usual = one.fake.script;
@@ -193,7 +193,7 @@ describe("asking for the slots", () => {
     expect(client.nodes).toHaveLength(2);
   });
 
-  test("ends with the first answer where all have agreed that slots are nobody's", async () => {
+  test("stops at the first answer once all have agreed that some slots are unassigned", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     scene.tell([0, 10, one.place], [LAST, LAST, two.place]);
@@ -204,7 +204,7 @@ describe("asking for the slots", () => {
     expect(one.timesAskedForSlots + two.timesAskedForSlots).toBe(3);
   });
 
-  test("ends with the first answer too where somebody knows of no slots at all", async () => {
+  test("stops at the first answer even when a server knows of no slots at all", async () => {
     await using scene = await Scene.start(3);
     const [one, two, newcomer] = [scene.servers[0]!, scene.servers[1]!, scene.servers[2]!];
     scene.tell([0, 10, one.place], [LAST, LAST, two.place]);
@@ -215,7 +215,7 @@ describe("asking for the slots", () => {
     expect(newcomer.timesAskedForSlots).toBe(1);
   });
 
-  test("does not go on to everybody each time while somebody cannot be asked and slots are nobody's", async () => {
+  test("does not ask every server each time while one is unreachable and slots are unassigned", async () => {
     await using scene = await Scene.start(4);
     const [one, two, replica, odd] = scene.servers as [
       ScriptedServer,
@@ -229,12 +229,12 @@ describe("asking for the slots", () => {
     await client.connect();
     await client.refreshTopology();
     const [onReplica, onOdd] = [replica.fake.clients.length, odd.fake.clients.length];
-    // As learn(), without the pauses that grow.
+    // Like learn(), without its growing pauses.
     for (let time = 0; time < 5; time++) await client.holders(new Set());
     expect([replica.fake.clients.length, odd.fake.clients.length]).toEqual([onReplica, onOdd]);
   });
 
-  test("does not undo a move that was learnt of while the answer was under way", async () => {
+  test("does not undo a move that was learnt of while the answer was in flight", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
@@ -251,7 +251,7 @@ describe("asking for the slots", () => {
         return undefined;
       };
     }
-    // The answer tells of another move, so that one sees when it has come.
+    // The answer contains another move, which shows when it has arrived.
     scene.tell([0, other - 1, one.place], [other, other, two.place], [other + 1, LAST, one.place]);
     client.refreshSoon();
     await until(() => answers.length > 0, { what: "the slots are asked for" });
@@ -263,7 +263,7 @@ describe("asking for the slots", () => {
     expect([client.isOn("k", second!), client.isOn("foo", first!)]).toEqual([true, true]);
   });
 
-  test("goes on while somebody relies on the pushes, so that a move is noticed though nothing is sent", async () => {
+  test("continues while a caller relies on pushes, so that a move is noticed without any command", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
@@ -276,7 +276,7 @@ describe("asking for the slots", () => {
 });
 
 describe("an epoch", () => {
-  test("is another after a slot moved and after it moved back, and everything kept is called in question", async () => {
+  test("changes when a slot moves and again when it moves back, and nothing cached is trusted any longer", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
@@ -293,7 +293,7 @@ describe("an epoch", () => {
     expect(new Set([first, second, third]).size).toBe(3);
   });
 
-  test("is another after a read was answered by a server that has not got the slot yet", async () => {
+  test("changes when a read was answered by a server that does not own the slot yet", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
@@ -305,7 +305,7 @@ describe("an epoch", () => {
     expect(client.epoch("k")).not.toBe(before);
   });
 
-  test("of other slots stays when one moves", async () => {
+  test("of other slots stays the same when one moves", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
@@ -316,7 +316,7 @@ describe("an epoch", () => {
     expect(client.epoch("other")).toBe(other);
   });
 
-  test("is 0 where nobody holds the slot, and after the end", async () => {
+  test("is 0 for an unassigned slot and after closing", async () => {
     await using stage = await pair();
     const { scene, one } = stage;
     scene.tell([0, 10, one.place]);
@@ -329,7 +329,7 @@ describe("an epoch", () => {
     expect(client.epoch(inSlotThree)).toBe(0);
   });
 
-  test("of a later client is never that of an earlier one", async () => {
+  test("of a later client never equals that of an earlier one", async () => {
     await using stage = await pair();
     const { scene, one } = stage;
     const clients = [scene.client([one.place]), scene.client([one.place])];
@@ -343,7 +343,7 @@ describe("an epoch", () => {
 });
 
 describe("a server", () => {
-  test("that has lost its slots is left once it has answered what it was sent", async () => {
+  test("that has lost its slots is disconnected once it has answered its pending commands", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
@@ -359,15 +359,15 @@ describe("a server", () => {
     await until(() => one.fake.present.length === 0, { what: "the server is left" });
   });
 
-  test("that has lost its slots still answers what is read in the same tick", async () => {
+  test("that has lost its slots still answers reads of the same tick", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
     await client.connect();
-    // Who has answered last is asked first.
+    // The server that answered last is asked first.
     await send(client, "k", "SET", "k", "1");
     const usual = one.fake.script;
-    // The answer to the SET leaves with the news, so that the read that follows it is of one tick with them.
+    // The reply to the SET is sent along with the news, so that the next read falls into the same tick.
     one.fake.script = (command, from) => {
       const answer = usual(command, from);
       if (command[0] === "SET") return undefined;
@@ -383,7 +383,7 @@ describe("a server", () => {
     await until(() => one.fake.present.length === 0, { what: "the server is left" });
   });
 
-  test("is left too when redirections alone have told that it lost its slots", async () => {
+  test("is disconnected too when only redirections have shown that it lost its slots", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
@@ -396,7 +396,7 @@ describe("a server", () => {
     expect(client.nodes).toHaveLength(1);
   });
 
-  test("in the place of another is known as long as that one was", async () => {
+  test("that replaces another inherits when that one was last verified", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     scene.tell([0, LAST, one.place]);
@@ -411,7 +411,7 @@ describe("a server", () => {
     expect(connection!.provenAt).toBeGreaterThan(0);
   });
 
-  test("has an anchor that puts a name of ours on it, and whoever takes its place has the same", async () => {
+  test("has an anchor that hashes a key of ours to it, and its successor has the same anchor", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     scene.tell([0, 5_000, one.place], [5_001, LAST, two.place]);
@@ -429,7 +429,7 @@ describe("a server", () => {
     expect(client.anchor(second!)).toBe(anchor);
   });
 
-  test("that is being met is reached ahead of that by the meetings of others, and by nobody else", async () => {
+  test("whose meeting is not over can be reached only by the meetings of other servers", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     let endMeetings = () => {};
@@ -469,7 +469,7 @@ describe("a server", () => {
 });
 
 describe("closing", () => {
-  test("ends everything at once: what was sent, what waits, what is asked, and every connection", async () => {
+  test("ends everything at once: sent commands, waiting calls, topology lookups and every connection", async () => {
     await using stage = await pair();
     const { scene, one, two } = stage;
     const client = scene.client([one.place]);
@@ -487,7 +487,7 @@ describe("closing", () => {
     await until(() => one.fake.present.length + two.fake.present.length === 0, { what: "all are closed" });
   });
 
-  test("while connecting ends that too", async () => {
+  test("during connecting ends that too", async () => {
     await using silent = await Scene.start(1);
     silent.servers[0]!.fake.script = () => undefined;
     const client = silent.client([silent.servers[0]!.place]);
@@ -500,7 +500,7 @@ describe("closing", () => {
 });
 
 describe("a scan", () => {
-  /** Each server has what is in its set, and does something just before it is looked through. */
+  /** Each server holds the keys of its set, and runs a hook just before it is scanned. */
   async function scannedPair() {
     const { scene, one, two } = await pair();
     const keys = [new Set<string>(), new Set<string>()] as const;
@@ -523,7 +523,7 @@ describe("a scan", () => {
 
   const inLast = tagForSlot(LAST);
 
-  test("finds a slot that moves to a server which was looked through before, and no other keys again", async () => {
+  test("finds the keys of a slot that moves to an already scanned server, and no other keys twice", async () => {
     await using stage = await scannedPair();
     const { scene, one, keys, act, client } = stage;
     keys[0].add("stays");
@@ -537,7 +537,7 @@ describe("a scan", () => {
     expect(await scanned(client)).toEqual([inLast, "stays"].sort());
   });
 
-  test("goes on without a server that has left the cluster meanwhile", async () => {
+  test("continues without a server that leaves the cluster meanwhile", async () => {
     await using stage = await scannedPair();
     const { scene, one, two, keys, client } = stage;
     keys[0].add("stays");
@@ -552,7 +552,7 @@ describe("a scan", () => {
     expect(await steps.next()).toMatchObject({ done: true });
   });
 
-  test("finds what a server has that calls itself otherwise than others do", async () => {
+  test("finds the keys of a server that announces another address than the others know", async () => {
     await using stage = await scannedPair();
     const { one, two, keys, client } = stage;
     keys[1].add(inLast);
@@ -564,7 +564,7 @@ describe("a scan", () => {
     expect(await scanned(client)).toEqual([inLast]);
   });
 
-  test.each(["SLOTS", "MYID"])("says so where CLUSTER %s is refused to it", async (refused) => {
+  test.each(["SLOTS", "MYID"])("reports that CLUSTER %s was refused", async (refused) => {
     await using stage = await scannedPair();
     const { one, two, client } = stage;
     await client.connect();
@@ -580,7 +580,7 @@ describe("a scan", () => {
     expect(error.hint).toContain("docs/guide/kv.md");
   });
 
-  test("that is aborted before it begins asks nobody", async () => {
+  test("that is aborted before it begins sends no command", async () => {
     await using stage = await scannedPair();
     const { one, two, client } = stage;
     for await (const _ of client.scan("", AbortSignal.abort())) expect.unreachable();
@@ -591,7 +591,7 @@ describe("a scan", () => {
     expect([one.fake.clients.length, two.fake.clients.length]).toEqual(before);
   });
 
-  test("fails where a slot keeps moving", async () => {
+  test("fails when a slot keeps moving", async () => {
     await using stage = await scannedPair();
     const { scene, one, two, act, client } = stage;
     act.before = (at) => scene.tell([0, LAST - 1, one.place], [LAST, LAST, at === 0 ? two.place : one.place]);
@@ -600,7 +600,7 @@ describe("a scan", () => {
     expect(error.message).toContain("kept migrating");
   });
 
-  test("rejects when the cluster is left", async () => {
+  test("rejects when the client is closed", async () => {
     await using stage = await scannedPair();
     const { client } = stage;
     const steps = client.scan("", undefined)[Symbol.asyncIterator]();
@@ -611,7 +611,7 @@ describe("a scan", () => {
 });
 
 describe("an estimate", () => {
-  /** One server has a key, and the other does not say how many it has. */
+  /** One server has a key, and the other does not answer how many it has. */
   async function estimated() {
     const { scene, one, two } = await pair();
     one.behave = (command, from) => {
@@ -633,7 +633,7 @@ describe("an estimate", () => {
     };
   }
 
-  test("does without a server that leaves the cluster meanwhile", async () => {
+  test("omits a server that leaves the cluster meanwhile", async () => {
     await using stage = await estimated();
     const { scene, one, backend, usage } = stage;
     scene.tell([0, LAST, one.place]);
@@ -641,7 +641,7 @@ describe("an estimate", () => {
     expect(await usage).toMatchObject({ keys: 1, approximate: true });
   });
 
-  test("rejects when the cluster is left", async () => {
+  test("rejects when the client is closed", async () => {
     await using stage = await estimated();
     const { backend, usage } = stage;
     const failed = failure(usage);

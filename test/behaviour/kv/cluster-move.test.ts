@@ -42,7 +42,7 @@ async function moveOf(slot: number): Promise<Move> {
   };
 }
 
-/** Writes and swaps one key again and again, and checks every read: it alone writes the key. */
+/** Writes and swaps one key repeatedly, and checks every read; it is the key's only writer. */
 class Worker {
   readonly #client: KvBackend;
   readonly #key: string;
@@ -73,7 +73,7 @@ class Worker {
   }
 }
 
-test("a slot that is moved while it is read and written loses nothing: ASK and MOVED are both met", async () => {
+test("a slot that moves while it is read and written loses nothing, through both ASK and MOVED", async () => {
   const client = await connectedClient();
   const workers = Array.from({ length: 12 }, (_, at) => new Worker(client, `{moving}:${at}`));
   const move = await moveOf(slotOf("{moving}"));
@@ -102,7 +102,7 @@ test("a slot that is moved while it is read and written loses nothing: ASK and M
   expect(await timesAnswered(cluster, "MOVED")).toBeGreaterThan(before.moved);
 });
 
-test("what was kept of a slot is not trusted after it moved, and pushes come from its new place", async () => {
+test("near copies of a slot are not trusted after it moved, and pushes come from its new server", async () => {
   const [client, other] = [await connectedClient(), await connectedClient()];
   const key = "{pushed}:1";
   const item = () => ({ key, record: sampleEntry(key), lifetimeMs: 60_000 });
@@ -138,7 +138,7 @@ test("what was kept of a slot is not trusted after it moved, and pushes come fro
     expect(changes.size).toBeGreaterThan(0);
     epochs.push(await isToldOfChanges());
   }
-  // There and back again: the same server, another epoch.
+  // Moved there and back: the same server, another epoch.
   expect(new Set(epochs).size).toBe(3);
 });
 

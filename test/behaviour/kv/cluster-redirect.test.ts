@@ -1,4 +1,4 @@
-// How a command finds the server of its key, on servers that say exactly what they are told to.
+// How a command finds the server of its key, on servers that answer exactly as scripted.
 import { performance } from "node:perf_hooks";
 import { expect, test } from "vitest";
 import { tagForSlot } from "../../../src/backends/kv/cluster/slots.ts";
@@ -18,13 +18,13 @@ async function pair() {
   return { scene, one, two, [Symbol.asyncDispose]: () => scene.stop() };
 }
 
-test("MOVED is followed, remembered for the slot at once, and makes the rest be asked for", async () => {
+test("MOVED is followed, remembered for its slot at once, and triggers a refresh of the other slots", async () => {
   await using stage = await pair();
   const { scene, one, two } = stage;
   const client = scene.client([one.place]);
   await client.connect();
   one.behave = () => moved("k", two.place);
-  // The first server has not heard of it yet; the one it points to has.
+  // The first server has not learnt of the move yet; the one it points to has.
   two.rows = [[0, LAST, two.place]];
   await expect(send(client, "k", "SET", "k", "1")).resolves.toBe("OK");
   await send(client, "k", "SET", "k", "2");
@@ -38,7 +38,7 @@ test("MOVED is followed, remembered for the slot at once, and makes the rest be 
   expect(two.keyCommands.at(-1)).toEqual(["SET", "other", "3"]);
 });
 
-test("MOVED to a server that is not known is followed once the cluster has told of it", async () => {
+test("MOVED to an unknown server is followed once the cluster has announced it", async () => {
   await using stage = await pair();
   const { scene, one, two } = stage;
   scene.tell([0, LAST, one.place]);
@@ -46,14 +46,14 @@ test("MOVED to a server that is not known is followed once the cluster has told 
   await client.connect();
   expect(two.fake.clients).toHaveLength(0);
   one.behave = () => moved("k", two.place);
-  // The first server has not heard of it yet; the one it points to has.
+  // The first server has not learnt of the move yet; the one it points to has.
   two.rows = [[0, LAST, two.place]];
   await expect(send(client, "k", "SET", "k", "1")).resolves.toBe("OK");
   expect(two.keyCommands).toEqual([["SET", "k", "1"]]);
   expect(client.nodes).toHaveLength(1);
 });
 
-test("ASK is followed for this once: ASKING and the command leave back to back on one connection", async () => {
+test("ASK is followed for this command only: ASKING and the command leave back to back on one connection", async () => {
   await using stage = await pair();
   const { scene, one, two } = stage;
   const client = scene.client([one.place]);
@@ -73,13 +73,13 @@ test("ASK is followed for this once: ASKING and the command leave back to back o
   expect(one.keyCommands.at(-1)).toEqual(["SET", "gone", "2"]);
 });
 
-test("nothing comes between ASKING and its command, also where many of them leave before the end of the tick", async () => {
+test("nothing comes between ASKING and its command, even when many of them leave before the end of the tick", async () => {
   await using stage = await pair();
   const { scene, one, two } = stage;
   const client = scene.client([one.place]);
   await client.connect();
   const keys = Array.from({ length: 20 }, (_, at) => `gone:${at}`);
-  // All answers in one piece, so that everything that follows from them is of one tick.
+  // All replies arrive in one chunk, so that everything they cause happens in one tick.
   let answers = "";
   one.behave = ([, key]) => {
     answers += key === "first" ? OK : ask(key!, two.place);
@@ -103,7 +103,7 @@ test("nothing comes between ASKING and its command, also where many of them leav
   for (const [at, name] of names.entries()) if (name === "ASKING") expect(names[at + 1]).toBe("SET");
 });
 
-test("ASK to a server that holds no slot yet is followed too, and that server is not one of the masters", async () => {
+test("ASK to a server without a slot is followed too, and does not make it one of the masters", async () => {
   await using stage = await pair();
   const { scene, one, two } = stage;
   scene.tell([0, LAST, one.place]);
@@ -130,7 +130,7 @@ test("an answer without a host means the host that was asked", async () => {
   expect(two.keyCommands).toEqual([["SET", "k", "1"]]);
 });
 
-test("two servers that point to each other are followed 16 times at most", async () => {
+test("two servers that redirect to each other are followed at most 16 times", async () => {
   await using stage = await pair();
   const { scene, one, two } = stage;
   one.behave = () => moved("k", two.place);
@@ -141,7 +141,7 @@ test("two servers that point to each other are followed 16 times at most", async
 });
 
 test.each(["TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING"])(
-  "a command that was refused with %s is sent again until it is taken",
+  "a command refused with %s is retried until it is accepted",
   async (code) => {
     await using stage = await pair();
     const { scene, one } = stage;
@@ -152,7 +152,7 @@ test.each(["TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING"])(
   },
 );
 
-test("what is refused for ever ends within operation_timeout, with the last refusal", async () => {
+test("a command that is refused forever fails within operation_timeout, with the last refusal", async () => {
   await using stage = await pair();
   const { scene, one } = stage;
   one.behave = () => "-TRYAGAIN not now\r\n";
@@ -165,7 +165,7 @@ test("what is refused for ever ends within operation_timeout, with the last refu
   expect(one.keyCommands.length).toBeGreaterThan(3);
 });
 
-test("a call that pauses keeps the process alive, and nothing does once it has ended", async () => {
+test("a pausing call keeps the process alive, but only until it has ended", async () => {
   await using stage = await pair();
   const { scene, one } = stage;
   const ports = () => process.getActiveResourcesInfo().filter((name) => name === "MessagePort").length;
@@ -184,7 +184,7 @@ test("a call that pauses keeps the process alive, and nothing does once it has e
   await until(() => ports() === before, { what: "nothing is kept alive" });
 });
 
-test("other refusals go to the caller at once", async () => {
+test("other refusals reach the caller at once", async () => {
   await using stage = await pair();
   const { scene, one } = stage;
   one.behave = () => "-OOM command not allowed\r\n";
@@ -192,7 +192,7 @@ test("other refusals go to the caller at once", async () => {
   expect(one.keyCommands).toHaveLength(1);
 });
 
-test("a command that was lost with its connection is not sent again: it may have been carried out", async () => {
+test("a command lost with its connection is not retried, since it may have been executed", async () => {
   await using stage = await pair();
   const { scene, one, two } = stage;
   one.behave = (_, { socket }) => void socket.destroy();
@@ -203,7 +203,7 @@ test("a command that was lost with its connection is not sent again: it may have
   await until(() => one.timesAskedForSlots + two.timesAskedForSlots > 1, { what: "the slots are asked for" });
 });
 
-test("a command that could not leave goes to the server that has taken over", async () => {
+test("an unsent command goes to the server that has taken over", async () => {
   await using stage = await pair();
   const { scene, one, two } = stage;
   const dead = await reservePort();
@@ -218,7 +218,7 @@ test("a command that could not leave goes to the server that has taken over", as
   dead.release();
 });
 
-test("a command for a server that never lets anybody in ends within operation_timeout and is not sent later", async () => {
+test("a command for a server that never completes the handshake fails within operation_timeout and is not sent later", async () => {
   await using stage = await pair();
   const { scene, one, two } = stage;
   const client = scene.client([two.place], { operationTimeoutMs: 200, connectTimeoutMs: 5_000 });
@@ -253,7 +253,7 @@ test("reads of one tick leave as GETs in one write for each server", async () =>
   expect(one.keyCommands.length + two.keyCommands.length).toBe(40);
 });
 
-test("all keys of a slot travel over one of several links, and links share the slots", async () => {
+test("all keys of a slot use the same one of several links, and links share the slots", async () => {
   await using stage = await pair();
   const { scene, one } = stage;
   scene.tell([0, LAST, one.place]);
@@ -269,7 +269,7 @@ test("all keys of a slot travel over one of several links, and links share the s
 });
 
 test.each([["MOVED", moved] as const, ["ASK", ask] as const])(
-  "a key that has left a server by the time a scan asks for it is asked for where %s leads",
+  "a key that has left its server by the time a scan reads it is read where %s points",
   async (_name, redirect) => {
     await using stage = await pair();
     const { scene, one, two } = stage;

@@ -1,9 +1,9 @@
-// A server of a cluster takes another one's place: whoever used that one meets it, used or not. On scripted servers.
+// When a cluster server replaces one in use, the client meets it at once, even without commands. On scripted servers.
 import { expect, test } from "vitest";
 import { LAST, Scene, send } from "../../support/kv/cluster-scene.ts";
 import { until } from "../../support/until.ts";
 
-test("a server in the place of one that was used is met at once, though nobody sends it anything", async () => {
+test("the successor of a server in use is met at once, without any command for it", async () => {
   await using scene = await Scene.start(3);
   const [one, two, heir] = [scene.servers[0]!, scene.servers[1]!, scene.servers[2]!];
   scene.tell([0, LAST - 1, one.place], [LAST, LAST, two.place]);

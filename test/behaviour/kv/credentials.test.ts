@@ -47,7 +47,7 @@ function open(config: CacheConfig): { cache: XCache; errors: Error[] } {
 
 const plainUrl = ({ port }: RedisServer, login = ""): string => `redis://${login}127.0.0.1:${port}`;
 
-/** The user has this password and no other. */
+/** Gives the user this password and no other. */
 async function setUser(name: string, password: string, on = server): Promise<void> {
   await on.cli("ACL", "SETUSER", name, "reset", "on", `>${password}`, ...RULES);
 }
@@ -57,7 +57,7 @@ interface Client {
   readonly user: string;
 }
 
-/** The connections of this library, by the server's own list. */
+/** The connections of this library, as listed by the server. */
 async function clientsOf(on = server): Promise<readonly Client[]> {
   const lines = (await on.cli("CLIENT", "LIST")).split("\n").filter((line) => line.includes(" name=xcache "));
   return lines.map((line) => ({
@@ -71,7 +71,7 @@ async function isUsable(cache: XCache): Promise<void> {
   expect(await cache.get("k")).toBe("v");
 }
 
-/** Everything that somebody may print. */
+/** Every text form that might be printed. */
 const printed = (...things: unknown[]): string =>
   things.map((thing) => `${String(thing)}\n${inspect(thing, { depth: 20, showHidden: true })}`).join("\n");
 
@@ -116,7 +116,7 @@ describe("username and password as fields", () => {
     expect(printed(error)).not.toContain(SECRET);
   });
 
-  it("are checked by KvBackend, which says what kind of value it got and no more", () => {
+  it("are checked by KvBackend, whose error names only the type of the value", () => {
     for (const password of [42_424_242, "", null, { secret: SECRET }]) {
       const make = () => new KvBackend({ kvUrl: "redis://localhost", password: password as never });
       expect(make).toThrow(ConfigError);
@@ -126,7 +126,7 @@ describe("username and password as fields", () => {
 });
 
 describe("a password function", () => {
-  it("is called for every connection, so a rotated password needs no restart", async () => {
+  it("is called for every connection, so a rotated password requires no restart", async () => {
     await setUser("rotating", SECRET);
     let password = SECRET;
     let calls = 0;
@@ -153,7 +153,7 @@ describe("a password function", () => {
     expect(printed(...errors)).not.toContain("hunter2");
   });
 
-  it("may name the user too", async () => {
+  it("may return the user too", async () => {
     await setUser("named", SECRET);
     const { cache } = open({
       kvUrl: plainUrl(server),
@@ -164,7 +164,7 @@ describe("a password function", () => {
     expect((await clientsOf()).map(({ user }) => user)).toEqual(["named"]);
   });
 
-  it("that throws is a failed connection, and the next one asks again", async () => {
+  it("that throws fails the connection, and is called again for the next one", async () => {
     await setUser("late", SECRET);
     let isBroken = true;
     const { cache } = open({
@@ -202,8 +202,8 @@ describe("a password function", () => {
     ["an empty text", ""],
     ["a number", 42_424_242],
     ["an object without a password", { token: SECRET }],
-    ["an expiry that is no time", { password: SECRET, expiresAt: "tomorrow" }],
-  ])("that returns %s is a failed connection that says so without the value", async (_, given) => {
+    ["an invalid expiry", { password: SECRET, expiresAt: "tomorrow" }],
+  ])("that returns %s fails the connection, with an error that does not show the value", async (_, given) => {
     const { cache } = open({ kvUrl: plainUrl(server), password: (() => given) as PasswordFunction });
     const error = await failure(cache.connect());
     expect(error).toBeInstanceOf(ConnectionError);
@@ -211,7 +211,7 @@ describe("a password function", () => {
     expect(printed(error)).not.toMatch(/hunter2|42424242/);
   });
 
-  it("whose password the server refuses is not repeated by any message", async () => {
+  it("whose password the server refuses does not leak it into any message", async () => {
     const { cache, errors } = open({ kvUrl: plainUrl(server, "app@"), password: () => "hunter2-wrong" });
     const error = await failure(cache.connect());
     expect(error).toBeInstanceOf(ConnectionError);
@@ -221,7 +221,7 @@ describe("a password function", () => {
 });
 
 describe("a login that expires", () => {
-  /** Each call is another user, so that the server's list shows who is logged in. */
+  /** Each call returns another user, so that the server's client list shows which login is in use. */
   function expiring(lifetimeMs: number): { source: PasswordFunction; calls: () => number } {
     let calls = 0;
     const source: PasswordFunction = async () => {
@@ -252,13 +252,13 @@ describe("a login that expires", () => {
     });
     expect((await clientsOf()).map(({ id }) => id)).toEqual(before.map(({ id }) => id));
     await isUsable(cache);
-    // Again and again.
+    // And repeatedly.
     const renewed = calls();
     await until(() => calls() > renewed, { what: "it is renewed once more" });
     expect(errors).toEqual([]);
   });
 
-  it("that cannot be renewed is reported once, without the password; the connection stays and the next attempt counts", async () => {
+  it("that cannot be renewed is reported once, without the password; the connection stays and the renewal is retried", async () => {
     await Promise.all([setUser("token1", SECRET), setUser("token2", SECRET)]);
     let calls = 0;
     const { cache, errors } = open({
@@ -306,7 +306,7 @@ describe("a login that expires", () => {
     await isUsable(cache);
   });
 
-  it("is that of the master, not of its sentinels", async () => {
+  it("applies to the master, not to its sentinels", async () => {
     await setUser("token1", SECRET);
     await using sentinel = await FakeServer.start(sentinelFor(server.port));
     const { cache } = open({

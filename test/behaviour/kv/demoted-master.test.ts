@@ -1,4 +1,4 @@
-// A master that becomes a replica and keeps its connections: nothing that it then has of another server's data is served.
+// A master that becomes a replica and keeps its connections: data it copies from another server is never served.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import { KvNode, type NodeHost } from "../../../src/backends/kv/server/node.ts";
@@ -58,11 +58,11 @@ const read = (key: string): Promise<string> =>
 
 const command = (...args: string[]): Promise<unknown> => node.links[0]!.command(...args);
 
-describe("when a server reports that its data was emptied", () => {
+describe("when a server reports that its data was flushed", () => {
   it.each<[string, Identity]>([
     ["is a replica", { role: "slave", history: "other" }],
-    ["was one", { role: "master", history: "third", former: "other" }],
-  ])("what it answers from then on is not served if it %s", async (_, next) => {
+    ["was a replica meanwhile", { role: "master", history: "third", former: "other" }],
+  ])("its later answers are not served if it %s", async (_, next) => {
     await connect();
     script = ([name], client) => {
       if (name !== "GET") return undefined;
@@ -71,7 +71,7 @@ describe("when a server reports that its data was emptied", () => {
       return `${EMPTIED}${bulk("what the other server has")}`;
     };
     const reading = read("k");
-    // The reply and the answer to the question that follows it.
+    // The reply, and the answer to the role check that follows it.
     await until(() => server.clients[0]!.commands.filter(([name]) => name === "INFO").length === 2, {
       what: "the server is asked",
     });
@@ -79,7 +79,7 @@ describe("when a server reports that its data was emptied", () => {
     expect(await reading).toBe("right");
   });
 
-  it("what it answers is served if it is the master still, in order", async () => {
+  it("its answers are served, in order, if it is still the master", async () => {
     await connect();
     script = ([name, key]) => {
       if (name === "GET") return `${key === "a" ? EMPTIED : ""}${bulk(`value of ${key}`)}`;
@@ -93,7 +93,7 @@ describe("when a server reports that its data was emptied", () => {
     expect(await read("d")).toBe("value of d");
   });
 
-  it("a connection that is still being prepared is given up", async () => {
+  it("a connection that is still being prepared is dropped", async () => {
     let isFirst = true;
     await connect({
       onServer: async (_, connection) => {
@@ -112,7 +112,7 @@ describe("when a server reports that its data was emptied", () => {
   });
 });
 
-describe("a server in use is asked whether it is the master still", () => {
+describe("a server in use is asked whether it is still the master", () => {
   const inUse = (isDone: () => boolean, what: string): Promise<unknown> =>
     until(
       () => {
@@ -122,7 +122,7 @@ describe("a server in use is asked whether it is the master still", () => {
       { what },
     );
 
-  it("and given up if it is not, although it reports nothing", async () => {
+  it("and dropped if it is not, even if it reports nothing", async () => {
     await connect();
     identity = { role: "slave", history: "first" };
     await inUse(() => node.links[0]!.connection === undefined, "the replica is given up");

@@ -1,4 +1,4 @@
-// disconnect() with calls in every phase: what is owed is delivered, leases are released, and no connection is left or reopened.
+// disconnect() with calls in every phase: pending invalidations are delivered, leases released, no connection left or reopened.
 import "../../../src/backends/kv/client.ts";
 import { randomInt } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
@@ -43,7 +43,7 @@ const STORES = [
 ] as const;
 
 describe.each(STORES)("on %s", (name, url, connections) => {
-  test("no connection is left or opened again, whatever is under way", async () => {
+  test("no connection is left or reopened, whatever is in progress", async () => {
     const before = await connections();
     const random = seededRandom(seed);
     for (let round = 0; round < 40; round++) {
@@ -85,7 +85,7 @@ describe.each(STORES)("on %s", (name, url, connections) => {
     expect(await connections(), `seed ${seed}`).toBe(before);
   });
 
-  test("the lease of a running load is released, so that others need not wait for it", async () => {
+  test("the lease of a running load is released, so that other processes do not wait for it", async () => {
     const config = { kvUrl: url(), keyPrefix: `${name} released`, operationTimeout: 5 };
     const leaving = new XCache(config);
     await using staying = new XCache(config);
@@ -104,7 +104,7 @@ describe.each(STORES)("on %s", (name, url, connections) => {
     expect(await staying.get("k")).toBe("by another");
   });
 
-  test("a call that waits for the load of another process loads by itself when its cache disconnects", async () => {
+  test("a call that waits for another process's load runs its own load when its cache disconnects", async () => {
     const config = { kvUrl: url(), keyPrefix: `${name} waiting`, operationTimeout: 5 };
     await using holder = new XCache(config);
     const gate = new Gate<string>();
@@ -120,7 +120,7 @@ describe.each(STORES)("on %s", (name, url, connections) => {
     expect(await holder.get("k")).toBe("held");
   });
 
-  test("no timer is left, not even by a load that ends later or begins later", async () => {
+  test("no timer is left, not even by a load that ends or begins later", async () => {
     const timers = new Map<object, number>();
     const after = (delayMs: number, run: () => void): Timer => {
       const timer = systemClock.after(delayMs, () => {
@@ -170,7 +170,7 @@ describe.each(STORES)("on %s", (name, url, connections) => {
   });
 });
 
-test("what is owed is delivered by disconnect(), once the store is back", async () => {
+test("disconnect() delivers pending invalidations once the store is back", async () => {
   const server = await startRedis({ appendonly: true });
   try {
     const config = { kvUrl: server.url, keyPrefix: "owed", operationTimeout: 1 };
@@ -189,7 +189,7 @@ test("what is owed is delivered by disconnect(), once the store is back", async 
   }
 });
 
-test("two caches on one backend object: the store stays open for the one that stays, and opens for one that comes later", async () => {
+test("two caches on one backend object: the store stays open for the remaining one, and reopens for a later one", async () => {
   const backend = new KvBackend({ kvUrl: redis.url });
   const one = new XCache({ backend, keyPrefix: "shared backend" });
   const two = new XCache({ backend, keyPrefix: "shared backend" });

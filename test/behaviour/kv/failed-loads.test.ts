@@ -1,4 +1,4 @@
-// Loads that fail, skip or never end, seen by other processes: nobody waits for more than one load, or longer than its limit.
+// Loads that fail, skip or never end, seen by other processes: a call waits for at most one load, and only up to its limit.
 import "../../../src/backends/kv/client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
@@ -54,7 +54,7 @@ async function fleet(count: number, config: CacheConfig): Promise<Fleet> {
   };
 }
 
-/** After more round trips than a call needs to come to the lease of another: from then on it waits. */
+/** Resolves after more round trips than a call needs to find another's lease, so it is waiting by then. */
 async function hasAsked(cache: XCache): Promise<void> {
   for (let trip = 0; trip < 10; trip++) await cache.exists("k");
 }
@@ -78,7 +78,7 @@ const ENDS: readonly (readonly [string, (context: LoadContext<unknown>) => unkno
 
 describe.each(STORES)("on %s", (_name, config) => {
   test.each(ENDS)(
-    "those who wait for a load that %s go on at once, each once, in parallel",
+    "the waiters for a load that %s proceed at once, each once, in parallel",
     async (_end, end) => {
       const processes = 6;
       await using running = await fleet(processes, config());
@@ -90,7 +90,7 @@ describe.each(STORES)("on %s", (_name, config) => {
       const load = async (context: LoadContext<unknown>): Promise<unknown> => {
         const isFirst = ++loads === 1;
         if (isFirst) await opened;
-        // The others end together: one that waited for another would keep all from ending.
+        // The loads end only together: if one waited for another, none would end.
         else await until(() => loads === processes, { what: "all load at once", timeoutMs: 1_000 });
         return end(context);
       };
@@ -112,7 +112,7 @@ describe.each(STORES)("on %s", (_name, config) => {
           undefined,
         ]);
       }
-      // A load that succeeds is again the only one.
+      // A load that succeeds is the only one again.
       let good = 0;
       const goodLoad = async (): Promise<string> => {
         good++;
@@ -160,7 +160,7 @@ describe.each(STORES)("on %s", (_name, config) => {
     expect(good.calls).toBe(1);
   });
 
-  test("a value invalidated while a call waits for a lease is not handed to its load as stale", async () => {
+  test("a value invalidated while a call waits for a lease is not passed to its load as stale", async () => {
     await using running = await fleet(3, config());
     const [holder, waiter, other] = running.caches as [XCache, XCache, XCache];
     const options = { ttl: 0.05, tags: ["t"], staleIfError: 600 };
@@ -190,7 +190,7 @@ describe.each(STORES)("on %s", (_name, config) => {
     await until(async () => (await other.get("k")) === "new", { what: "the new value is stored" });
   });
 
-  test("a load that exceeds loadLimit is waited for no longer, in its own process and in others", async () => {
+  test("a load that exceeds loadLimit is no longer waited for, in its own process or in others", async () => {
     await using running = await fleet(2, { ...config(), loadLimit: 0.4 });
     const [slow, other] = running.caches as [XCache, XCache];
     const gate = new Gate<string>();
@@ -238,7 +238,7 @@ describe.each(STORES)("on %s", (_name, config) => {
     ]);
   });
 
-  test("a slow load is stored if nobody else has loaded since its limit", async () => {
+  test("the result of a slow load is stored if no other load ran since its limit", async () => {
     await using running = await fleet(1, { ...config(), loadLimit: 0.05 });
     const [cache] = running.caches as [XCache];
     const gate = new Gate<string>();

@@ -1,4 +1,4 @@
-// What a store in trouble costs a caller: at most the deadline, then nothing; and it comes back by itself.
+// A failing store delays a caller by at most the deadline, then not at all, and is used again once it recovers.
 import { afterEach, describe, expect, it } from "vitest";
 import {
   BackendError,
@@ -19,12 +19,12 @@ const SLACK_MS = 700;
 
 const caches = redisCaches({
   operationTimeout: TIMEOUT_S,
-  // So that a few failures do not hide how each of them behaves.
+  // High enough that a few failures do not open the circuit and hide how each call behaves.
   circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 },
 });
 const { open } = caches;
 
-/** What it comes to, within the deadline. */
+/** The outcome of a call, which must end within the deadline. */
 async function inTime<T>(work: Promise<T>): Promise<T | Error> {
   const { ms, outcome } = await timed(work);
   expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + soon(SLACK_MS));
@@ -34,7 +34,7 @@ async function inTime<T>(work: Promise<T>): Promise<T | Error> {
 describe("a frozen server", () => {
   afterEach(() => caches.server.thaw());
 
-  it("costs each call at most the deadline, and the cache goes on by itself afterwards", async () => {
+  it("delays each call by at most the deadline, and the cache recovers by itself afterwards", async () => {
     const cache = open();
     await cache.set("k", "v");
     caches.server.freeze();
@@ -65,7 +65,7 @@ describe("a frozen server", () => {
     expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + soon(SLACK_MS));
   });
 
-  it("is told by health, which never hangs", async () => {
+  it("is reported by the health check, which never hangs", async () => {
     const cache = open();
     await cache.set("other", 1);
     caches.server.freeze();
@@ -74,7 +74,7 @@ describe("a frozen server", () => {
     expect(ms).toBeLessThan(TIMEOUT_S * 1_000 + soon(SLACK_MS));
   });
 
-  it("does not hold disconnect for longer than the deadline", async () => {
+  it("does not delay disconnect by more than the deadline", async () => {
     const cache = open();
     await cache.set("other", 1);
     caches.server.freeze();
@@ -110,7 +110,7 @@ describe("a frozen server", () => {
     }
   });
 
-  it("is not given what was meant for it before, once it goes on", async () => {
+  it("does not receive earlier commands once it resumes", async () => {
     const cache = open();
     const other = open();
     await cache.set("k", "old");
@@ -119,13 +119,13 @@ describe("a frozen server", () => {
     caches.server.thaw();
     await other.set("k", "newer");
     await resumes(cache);
-    // The write may have been carried out or not; its remedy has removed the key, so that nothing old can be read.
+    // The write may or may not have been executed; its compensating delete has removed the key, so nothing old is read.
     expect(["newer", undefined]).toContain(await cache.get("k"));
   });
 });
 
-describe("a server that is not there", () => {
-  it("is refused at once, and used as soon as it is there", async () => {
+describe("a server that is not running", () => {
+  it("fails calls at once, and is used as soon as it runs", async () => {
     const late = await startRedis();
     try {
       await late.kill();
@@ -143,7 +143,7 @@ describe("a server that is not there", () => {
 });
 
 describe("a server that restarts", () => {
-  it("is used again without a restart of ours", async () => {
+  it("is used again without restarting this process", async () => {
     const cache = open();
     await cache.set("k", 1);
     await caches.server.restart();
@@ -152,7 +152,7 @@ describe("a server that restarts", () => {
 });
 
 describe("a server that answers with an error", () => {
-  it("out of memory: set fails, typed, with a hint; all else goes on, and set does once there is room", async () => {
+  it("out of memory: set fails with a typed error and a hint, all else works, and so does set once there is room", async () => {
     await using full = await startRedis({ maxmemoryPolicy: "noeviction" });
     const cache = open({ kvUrl: full.url });
     await cache.set("kept", "small");
@@ -164,7 +164,7 @@ describe("a server that answers with an error", () => {
     expect(outcome).toMatchObject({ code: "STORE_FAILED", hint: expect.stringContaining("maxmemory") });
     expect(await inTime(cache.get("kept"))).toBe("small");
     expect(await inTime(cache.getOrSet("m", () => "loaded"))).toBe("loaded");
-    // Where nothing can be stored, nothing is well.
+    // A store that cannot store anything is not healthy.
     expect(await inTime(cache.healthCheck())).toMatchObject({ isHealthy: false });
     expect(await inTime(cache.delete("deleted"))).toBe(1);
     expect(await inTime(cache.invalidateTags(["t"]))).toBeUndefined();
@@ -176,7 +176,7 @@ describe("a server that answers with an error", () => {
     for (const key of ["deleted", "tagged"]) expect(await cache.get(key), key).toBeUndefined();
   });
 
-  it("a server that became a replica is left, and used again when it is a master", async () => {
+  it("a server that became a replica is dropped, and used again once it is a master", async () => {
     const cache = open();
     await cache.set("k", 1);
     await caches.server.cli("replicaof", "127.0.0.1", "1");
@@ -191,8 +191,8 @@ describe("a server that answers with an error", () => {
   });
 });
 
-describe("what could not be delivered", () => {
-  it("a delete, a set and a tag invalidation take effect once the store is back, before anything is served", async () => {
+describe("an invalidation that could not be delivered", () => {
+  it("takes effect once the store is back, before anything is served: delete, set and invalidateTags", async () => {
     const cache = open();
     const other = open();
     await cache.set("deleted", "old");
@@ -206,7 +206,7 @@ describe("what could not be delivered", () => {
       timed(cache.invalidateTags(["t"])),
     ]);
     caches.server.thaw();
-    // What was sent before the freeze is carried out late: the connection it was sent on is gone, its bytes are not.
+    // Commands sent before the freeze are executed late: their connection is gone, their bytes are not.
     await until(async () => (await cache.get("untouched")) === "old", { what: "the store is back" });
     expect(await cache.get("deleted")).toBeUndefined();
     expect(await cache.get("set")).not.toBe("old");
@@ -215,7 +215,7 @@ describe("what could not be delivered", () => {
     expect(await other.get("tagged")).toBeUndefined();
   });
 
-  it("while the circuit is open, an invalidation is kept and delivered when it closes", async () => {
+  it("while the circuit is open is kept, and delivered when it closes", async () => {
     const cache = open({ circuitBreaker: { failureThreshold: 2, resetTimeout: 0.2 } });
     await cache.set("k", "old", { tags: ["t"] });
     caches.server.freeze();

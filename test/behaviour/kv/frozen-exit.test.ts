@@ -1,11 +1,11 @@
-// A process whose server hangs while an invalidation is owed to it: disconnect() is in time, and then nothing keeps it.
+// A process whose server hangs with an invalidation pending: disconnect() ends in time, and the process exits.
 import { expect, test } from "vitest";
 import { SLACK_MS, TIMEOUT_MS } from "../../support/kv/trouble.ts";
 import { OwnProcess } from "../../support/own-process.ts";
 import { soon } from "../../support/pace.ts";
 import { startRedis } from "../../support/redis.ts";
 
-/** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
+/** A process ends within moments, even on a busy machine; a leaked timer or socket would keep it for longer. */
 const MOMENTS_MS = 1_500;
 
 const PROGRAM = `
@@ -32,7 +32,7 @@ say("disconnected", { failure: await failure, disconnectMs });
 
 test.each([
   ["after an invalidation has failed", { waitsForFailure: true, failure: "OPERATION_TIMEOUT" }],
-  ["while an invalidation is under way", { waitsForFailure: false, failure: "DISCONNECTED" }],
+  ["while an invalidation is in flight", { waitsForFailure: false, failure: "DISCONNECTED" }],
 ])("a process that disconnects from a frozen server ends by itself, %s", async (_name, scene) => {
   await using server = await startRedis();
   const config = { kvUrl: server.url, nearCache: true, operationTimeout: TIMEOUT_MS / 1_000 };

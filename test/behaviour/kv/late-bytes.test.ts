@@ -1,4 +1,4 @@
-// What a lost connection had sent is not executed after what came later, wherever its bytes were held up.
+// Commands of a lost connection are not executed after later ones, wherever their bytes were delayed.
 import { describe, expect, it } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { OperationTimeoutError } from "../../../src/core/errors.ts";
@@ -15,11 +15,11 @@ const caches = redisCaches({
   circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 },
 });
 
-/** Its deadline is short for what a busy machine may take to connect. */
+/** The deadline is short compared to what connecting may take on a busy machine. */
 const prepared = (mine: XCache): Promise<boolean> =>
   until(() => mine.set("k", "old").then(() => true), { what: "the first value is stored" });
 
-/** A set whose bytes are held up on their way until others have changed the key; resolves with what they then read. */
+/** A set whose bytes are delayed until another cache has changed the key; resolves with what that one then reads. */
 async function overtaken(
   server: RedisServer,
   config: CacheConfig,
@@ -33,11 +33,11 @@ async function overtaken(
   const other = caches.open({ ...config, kvUrl: address(server.port), operationTimeout: 10 });
   await prepared(mine);
   await other.set("else", 1);
-  // Encrypted, requests look alike.
+  // Encrypted requests all look alike.
   relay.holdRequests(tlsOptions === "" ? `${caches.prefix}:k\r\n` : "");
   expect((await timed(late(mine))).outcome).toBeInstanceOf(OperationTimeoutError);
   expect(relay.heldBytes).toBeGreaterThan(0);
-  // It has another connection, over which what is owed was delivered.
+  // It has a new connection, over which the pending delete was delivered.
   await until(async () => (await mine.get("k")) === undefined, { what: "mine is back" });
   await other.set("k", "newer");
   // Not the delete that may have followed it over the same connection.
@@ -46,7 +46,7 @@ async function overtaken(
   return other.get("k");
 }
 
-describe("bytes that are held up", () => {
+describe("delayed bytes", () => {
   it.each<[string, (cache: XCache) => Promise<unknown>]>([
     ["set", (cache) => cache.set("k", "late")],
     ["setMany", (cache) => cache.setMany({ k: "late" })],
@@ -55,19 +55,19 @@ describe("bytes that are held up", () => {
     expect(await overtaken(caches.server, {}, late)).toBe("newer");
   });
 
-  it("do not execute over TLS either, where a connection cannot be reset", async () => {
+  it("are not executed over TLS either, where a connection cannot be reset", async () => {
     const tls = await makeCertificates();
     await using server = await startRedis({ tls });
     const query = `?tls_ca_file=${encodeURIComponent(tls.caFile)}`;
     expect(await overtaken(server, {}, (cache) => cache.set("k", "late"), query)).toBe("newer");
   });
 
-  it("do not execute with a pool of connections either", async () => {
+  it("are not executed with a pool of connections either", async () => {
     expect(await overtaken(caches.server, { poolSize: 3 }, (cache) => cache.set("k", "late"))).toBe("newer");
   });
 });
 
-it("a user who may not end connections is used as before, and that is reported once", async () => {
+it("a user without the right to kill connections still works, and the missing right is reported once", async () => {
   const acl = ["user default on nopass ~* &* +@all -client|kill", "user admin on >admin ~* &* +@all"];
   await using server = await startRedis({ acl });
   await using relay = await Relay.start(server.port);

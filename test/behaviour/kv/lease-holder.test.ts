@@ -1,4 +1,4 @@
-// The holder of a key's lease: what taking the lease costs, who waits for it without pushes, and what happens if the holder dies.
+// The holder of a key's lease: what taking the lease costs, how others wait without pushes, and what happens if the holder dies.
 // The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
 import "../../../src/backends/kv/client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -15,7 +15,7 @@ import { until } from "../../support/until.ts";
 
 const KEY = "cold";
 const CALLERS = 100;
-/** A holder that has said nothing for so long is taken for dead. It speaks every second. */
+/** A holder that has not renewed its lease for this long counts as dead. It renews every second. */
 const LEASE_MS = 6_000;
 const RENEW_MS = 1_000;
 
@@ -58,14 +58,14 @@ describe.concurrent("a process that is killed during its load", () => {
     expect(await Promise.all(calls)).toEqual(Array(CALLERS).fill("loaded by another"));
     const tookMs = performance.now() - began;
     expect(loads).toBe(1);
-    // It may have spoken last some time before its end.
+    // Its last renewal may have been some time before its end.
     expect(tookMs).toBeGreaterThan(LEASE_MS - 2 * RENEW_MS);
     expect(tookMs).toBeLessThan(LEASE_MS + soon(2_000));
     expect(await cache.get(KEY)).toBe("loaded by another");
   });
 });
 
-test("two processes that the server may not tell of changes: a key is loaded once for all their callers", async () => {
+test("two processes without invalidation pushes load a key once for all their callers", async () => {
   const config = { kvUrl: server.url.replace("://", "://untold:secret@"), keyPrefix: "untold" };
   await using one = new StampedeProcess({ config, key: KEY, callers: CALLERS });
   await using other = new StampedeProcess({ config, key: KEY, callers: CALLERS });
@@ -75,13 +75,13 @@ test("two processes that the server may not tell of changes: a key is loaded onc
   for (const each of both) each.tell({ ask: KEY });
   await Promise.all(both.map((each) => each.heard("asked")));
   await Promise.race(both.map((each) => each.heard("loading")));
-  // Whoever does not load looks again and again.
+  // The process that does not load polls.
   const reads = async (): Promise<number> => {
     const { get = 0, mget = 0 } = await commandCounts([server]);
     return get + mget;
   };
   const before = await reads();
-  await until(async () => (await reads()) > before + 4, { what: "somebody looks whether it is loaded" });
+  await until(async () => (await reads()) > before + 4, { what: "a waiter polls" });
   const watched = (await server.cli("CLIENT", "LIST")).split("\n").filter((line) => / flags=\S*t/.test(line));
   expect(watched.filter((line) => line.includes("user=untold"))).toEqual([]);
   for (const each of both) each.tell({ text: "loaded" });
@@ -90,7 +90,7 @@ test("two processes that the server may not tell of changes: a key is loaded onc
   expect(answers.flatMap(({ values }) => values)).toEqual(Array(2 * CALLERS).fill({ text: "loaded" }));
 });
 
-describe("before its load begins, a miss asks the server twice: for the entry and for the lease", () => {
+describe("before its load begins, a miss sends the server two commands: one for the entry, one for the lease", () => {
   let own: RedisServer;
   beforeAll(async () => {
     own = await startRedis();
@@ -125,10 +125,10 @@ describe("before its load begins, a miss asks the server twice: for the entry an
     ],
   ])("%s", async (title, options, loadThen) => {
     using wire = new WireTap();
-    // No time passes: nothing else is asked meanwhile.
+    // The clock stands still, so nothing else is sent meanwhile.
     const config = { kvUrl: own.url, keyPrefix: title, enableMetrics: false };
     await using cache = cacheWithClock(config, new ManualClock());
-    // The first ones make the stamps and read them, and tell the server the script.
+    // The first calls create and read the stamps, and load the script into the server.
     const early = loadThen(async () => {});
     for (const key of ["first", "second", "third"]) await cache.getOrSet(key, early, options);
     await countAnew([own]);
@@ -141,12 +141,12 @@ describe("before its load begins, a miss asks the server twice: for the entry an
     });
     expect(await cache.getOrSet(KEY, load, options)).toBe("loaded");
     expect(trips).toEqual([["GET"], ["EVALSHA"]]);
-    // The script looks at what is there and puts the lease in its place.
+    // The script reads the record and replaces it with the lease.
     expect(counts).toEqual({ get: 1, evalsha: 1, getrange: 1, set: 1 });
   });
 });
 
-test("any number of calls wait for leases, and of loads listen to their signal, without a warning", async () => {
+test("any number of calls can wait for leases, and of loads listen to their signal, without a warning", async () => {
   const warnings: Error[] = [];
   const noted = (warning: Error): void => void warnings.push(warning);
   process.on("warning", noted);

@@ -1,4 +1,4 @@
-// A server that still reads its snapshot answers -LOADING: calls fail in time, and it is used as soon as it is done.
+// A server that is still loading its snapshot answers -LOADING: calls fail in time, and it is used once it has finished.
 // The client is there with the test; see redis-caches.ts.
 import "../../../src/backends/kv/client.ts";
 import { afterEach, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const FILL = `for n = 1, 5000 do redis.call("SET", "filler:" .. n, string.rep("x", 1024)) end`;
 
-/** A snapshot would take it half a minute to load, during which it answers between any two keys. */
+/** The snapshot would take half a minute to load; the server answers commands between any two keys. */
 const SLOW_TO_LOAD = [
   ...["--key-load-delay", "5000"],
   ...["--loading-process-events-interval-bytes", "1024"],
@@ -18,10 +18,10 @@ const SLOW_TO_LOAD = [
 
 const answer = (server: RedisServer): Promise<string> => server.cli("get", "anything").catch(String);
 
-/** A cache that has found the server gone comes back to it a moment later. */
+/** A cache that has lost the server reconnects a moment later. */
 const hearsOfIt = (cache: XCache): Promise<unknown> =>
   until(async () => /LOADING/.test(String(await cache.get("kept").catch(String))), {
-    what: "the cache is told that the server is loading",
+    what: "the cache learns that the server is loading",
   });
 
 let caches: XCache[] = [];

@@ -1,4 +1,4 @@
-// Who logs in, to which database, over which socket; and what a refusal says and what it keeps to itself.
+// Logins, databases and unix sockets; what the error of a refusal says, and what it must not reveal.
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -43,7 +43,7 @@ async function reaches(address: string, key?: string): Promise<boolean> {
   return await works(backend, key);
 }
 
-/** Everything that somebody may print of an error. */
+/** Every text form of an error that might be printed. */
 const printed = (error: XCacheError): string =>
   [
     String(error),
@@ -53,7 +53,7 @@ const printed = (error: XCacheError): string =>
     inspect(error, { depth: 20, showHidden: true, getters: true }),
   ].join("\n");
 
-/** Why connecting fails, soon, and every call after it. */
+/** The error with which connecting, and every later call, fails promptly. */
 async function refusal(address: string): Promise<XCacheError> {
   await using backend = opened(address);
   const began = performance.now();
@@ -85,7 +85,7 @@ describe("a password", () => {
     expect(error.hint).toBe("Check the user and password, in kv_url or as username and password.");
   });
 
-  test("is not shown where the server does not know the login and repeats it", async () => {
+  test("is not shown when the server rejects the login command and echoes it", async () => {
     await using old = await startRedis({ requirepass: WRONG, args: ["--rename-command", "HELLO", ""] });
     const reports: Error[] = [];
     await using backend = opened(url(old, `:${WRONG}`), { report: (error) => reports.push(error) });
@@ -95,7 +95,7 @@ describe("a password", () => {
     expect(inspect(backend, { depth: 20, showHidden: true })).not.toContain(WRONG);
   });
 
-  test("of a sentinel is not shown where the sentinel repeats it", async () => {
+  test("of a sentinel is not shown when the sentinel echoes it", async () => {
     await using sentinel = await FakeServer.start(([name, ...args]) => {
       const repeated = args.map((arg) => `'${arg}' `).join("");
       return `-ERR unknown command '${name}', with args beginning with: ${repeated}\r\n`;
@@ -105,12 +105,12 @@ describe("a password", () => {
     expect(error.message).toContain("unknown command 'AUTH'");
   });
 
-  test("that nobody asked for does no harm", async () => {
+  test("that the server does not require does no harm", async () => {
     await using open = await startRedis();
     expect(await reaches(url(open, ":anything"))).toBe(true);
   });
 
-  test("that becomes right is enough: the backend comes by itself", async () => {
+  test("that becomes valid later is enough: the backend connects by itself", async () => {
     await using changing = await startRedis();
     await using backend = opened(url(changing, ":new-secret"));
     await changing.cli("CONFIG", "SET", "requirepass", "old-secret");
@@ -143,7 +143,7 @@ describe("a user", () => {
     expect(error.hint).toBe("Check the user and password, in kv_url or as username and password.");
   });
 
-  test("that may not select a database is told so", async () => {
+  test("without the right to select a database gets an error that says so", async () => {
     expect(await reaches(url(users, "reader:reader-secret"))).toBe(true);
     const error = await refusal(url(users, "reader:reader-secret", "/3"));
     expect(error.message).toContain("NOPERM");
@@ -151,7 +151,7 @@ describe("a user", () => {
     expect(error.hint).toContain("Allow the command");
   });
 
-  test("sees what is refused to it as an error of the call, not of the connection", async () => {
+  test("gets a refusal as an error of the call, not of the connection", async () => {
     await using backend = opened(url(users, `app:${WRONG}-not`));
     const error = await failure(works(backend, "foreign"));
     expect(error.message).toContain("NOPERM");
@@ -163,7 +163,7 @@ describe("a user", () => {
 describe("a database", () => {
   const at = (rest: string): OpenedBackend => opened(url(locked, `:${secret(PASSWORD)}`, rest));
 
-  test("is chosen by its number, and holds its own records", async () => {
+  test("is selected by its number, and has its own records", async () => {
     await using first = at("");
     await using third = at("/3");
     await using alsoThird = at("?db=3");
@@ -172,7 +172,7 @@ describe("a database", () => {
     expect(await first.read("only-in-3")).toBeUndefined();
   });
 
-  test("is chosen again after the connection was lost", async () => {
+  test("is selected again after the connection was lost", async () => {
     await using backend = at("/5");
     expect(await works(backend, "before")).toBe(true);
     await locked.cli("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
@@ -189,20 +189,20 @@ describe("a database", () => {
 });
 
 describe("a unix socket", () => {
-  test("leads to the server, with password and database", async () => {
+  test("reaches the server, with password and database", async () => {
     await using backend = opened(`${locked.unixUrl}?db=7`);
     expect(await works(backend, "through-the-socket")).toBe(true);
     expect(await locked.cli("-n", "7", "EXISTS", "through-the-socket")).toBe("1");
   });
 
-  test("that refuses the password says so without it", async () => {
+  test("whose server refuses the password gives an error without the password", async () => {
     const path = join(locked.folder, "redis.sock");
     const error = await refusal(`unix://:${WRONG}@${path}`);
     expect(error.message).toContain(path);
     expect(error.hint).toBe("Check the user and password, in kv_url or as username and password.");
   });
 
-  test("that is not there is an error that names it", async () => {
+  test("that does not exist gives an error that names it", async () => {
     await using backend = opened("unix:///nowhere/redis.sock");
     const error = await failure(backend.connect());
     expect(error).toBeInstanceOf(ConnectionError);

@@ -1,4 +1,4 @@
-// A lost connection is one failure: reads are sent again, only writes in flight fail, and service resumes at once.
+// A lost connection is one failure: reads are retried, only writes in flight fail, and service resumes at once.
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { CircuitOpenError } from "../../../src/core/errors.ts";
@@ -11,7 +11,7 @@ import { startSentinel } from "../../support/redis-sentinel.ts";
 import { Relay } from "../../support/relay.ts";
 import { until } from "../../support/until.ts";
 
-// Nothing here may depend on a probe of the circuit breaker: the first would come after the test.
+// Nothing here may depend on a probe of the circuit breaker: the first one would come after the test.
 const caches = redisCaches({ circuitBreaker: { failureThreshold: 5, resetTimeout: 60 } });
 const { open } = caches;
 
@@ -35,7 +35,7 @@ describe.each([
   { poolSize: 8, address: "url" },
   { poolSize: 1, address: "unixUrl" },
 ] as const)("under load, with pool_size $poolSize at $address", ({ poolSize, address }) => {
-  it("one CLIENT KILL costs the writes in flight and nothing else", async () => {
+  it("one CLIENT KILL fails the writes in flight and nothing else", async () => {
     const server = await ownServer({ unixsocket: true });
     const load = new Load(open({ kvUrl: server[address] as string, poolSize, operationTimeout: 10 }));
     await load.start();
@@ -88,7 +88,7 @@ describe("a server that restarts under load", () => {
     expect(load.states.at(-1)).toBe("closed");
   });
 
-  it("costs nothing but the writes in flight if it is back within operation_timeout", async () => {
+  it("fails only the writes in flight if it is back within operation_timeout", async () => {
     const server = await ownServer();
     const load = new Load(open({ kvUrl: server.url, operationTimeout: 5 }));
     await load.start();
@@ -103,7 +103,7 @@ describe("a server that restarts under load", () => {
 });
 
 describe("a server that cannot be reached", () => {
-  it("costs a call operation_timeout at most, then microseconds", async () => {
+  it("delays a call by at most operation_timeout, then by microseconds", async () => {
     const server = await ownServer();
     const cache = open({ kvUrl: server.url, operationTimeout: 0.2 });
     cache.on("error", () => {});
@@ -118,8 +118,8 @@ describe("a server that cannot be reached", () => {
   });
 });
 
-describe("what is owed", () => {
-  it("is delivered within a second of the store's return, without a call", async () => {
+describe("a pending invalidation", () => {
+  it("is delivered within a second of the store's return, without any call", async () => {
     await using relay = await Relay.start((await ownServer()).port);
     const mine = open({ kvUrl: relay.url, operationTimeout: 0.2 });
     const other = open({ kvUrl: relay.url });
@@ -144,7 +144,7 @@ describe("what is owed", () => {
   });
 });
 
-it("a failover by sentinels costs what the failover takes", async () => {
+it("a failover by sentinels interrupts service for no longer than the failover takes", async () => {
   await using sentinel = await startSentinel();
   const [before] = sentinel.servers;
   const load = new Load(open({ kvUrl: sentinel.url, operationTimeout: 0.5 }));

@@ -1,4 +1,4 @@
-// A replica that lacks acknowledged writes takes over: what was invalidated does not come back with it.
+// A replica that lacks acknowledged writes takes over: invalidated entries do not come back with it.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { XCache } from "../../../src/xcache.ts";
@@ -8,7 +8,7 @@ import { soon } from "../../support/pace.ts";
 import { until } from "../../support/until.ts";
 import { Gate } from "../cache/gate.ts";
 
-/** How long another process may see what was lost: until the issuer has found the new master and repeated it. */
+/** How long another process may see lost changes undone: until the issuer has found the new master and repeated them. */
 const REPEATED_WITHIN_MS = 5_000;
 /** More changes than a process remembers. */
 const TOO_MANY = 50_001;
@@ -17,7 +17,7 @@ interface Case {
   readonly what: string;
   /** Invalidates "k", which is stored, and "k-loaded", which is being loaded. */
   change(cache: XCache): Promise<unknown>;
-  /** Whether an entry that it does not concern stays. */
+  /** Whether unrelated entries stay. */
   readonly keepsOthers: boolean;
 }
 
@@ -44,13 +44,13 @@ const CASES: readonly Case[] = [
   },
 ];
 
-/** One case in a namespace of its own. Each cache is a process of its own as far as the store can tell. */
+/** One case in its own namespace. To the store, each cache is a separate process. */
 class Scene {
   readonly name: string;
   readonly case: Case;
   readonly issuer: XCache;
   readonly others: readonly XCache[];
-  /** Those who read all the time. */
+  /** The caches that read all the time. */
   readonly watchers: readonly Watcher[];
   /** The issuer, if it does. */
   readonly issuing: Watcher | undefined;
@@ -69,7 +69,7 @@ class Scene {
         circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 },
         ...config,
       });
-    // Time enough to delete that many.
+    // Long enough to delete that many.
     this.issuer = this.#open({ nearCache: true, operationTimeout: 10 });
     this.others = [this.#open({ nearCache: true }), this.#open()];
     this.issuing = isIdle ? undefined : new Watcher(this.issuer, "k");
@@ -81,7 +81,7 @@ class Scene {
     return [this.issuer, ...this.others];
   }
 
-  /** Everything is stored by a process that is gone afterwards, so that nobody else can repeat anything. */
+  /** All entries are stored by a process that then ends, so that it cannot repeat anything. */
   async prepare(): Promise<void> {
     const setter = this.#open();
     await setter.set("k", "old", { tags: ["t"] });
@@ -92,7 +92,7 @@ class Scene {
       expect(await cache.get("other")).toBe("kept");
     }
     this.#loaded = this.others[0]!.getOrSet("k-loaded", this.#load.load, { tags: ["t"] });
-    await until(() => this.#load.calls === 1, { what: "the load is under way" });
+    await until(() => this.#load.calls === 1, { what: "the load is running" });
   }
 
   /** Resolves when the master has acknowledged it. */
@@ -107,7 +107,7 @@ class Scene {
     return this.#loaded;
   }
 
-  /** Another process, that knows of nothing. */
+  /** Another process, which has seen none of this. */
   late(): XCache {
     return this.#open();
   }
@@ -143,11 +143,11 @@ describe.each([
     await fleet?.stop();
   });
 
-  it("is never seen undone by the process that made it", () => {
+  it("never appears undone to the process that made it", () => {
     for (const { issuing, name } of scenes) expect(issuing?.lastSightOf("old"), name).toBeUndefined();
   });
 
-  it("is seen undone by others for a few seconds at most, also while nobody uses the cache that made it", () => {
+  it("appears undone to others for at most a few seconds, even while the cache that made it is idle", () => {
     for (const { watchers, name } of scenes) {
       for (const watcher of watchers) {
         const undoneForMs = (watcher.lastSightOf("old") ?? promotedAt) - promotedAt;
@@ -156,14 +156,14 @@ describe.each([
     }
   });
 
-  it("is not undone by a load that began before it and ends only now", async () => {
+  it("is not undone by a load that began before it and ends afterwards", async () => {
     for (const scene of scenes) {
       expect(await scene.endLoad(), scene.name).toBe("old");
       for (const cache of scene.caches) expect(await cache.get("k-loaded"), scene.name).not.toBe("old");
     }
   });
 
-  it("stays made for everybody, also for who comes later", async () => {
+  it("stays in effect for every process, including later ones", async () => {
     for (const scene of scenes) {
       const late = scene.late();
       for (const cache of [...scene.caches, late]) expect(await cache.get("k"), scene.name).not.toBe("old");
@@ -171,20 +171,20 @@ describe.each([
     }
   });
 
-  it("is repeated alone; if it may have been forgotten, the namespace is cleared", async () => {
+  it("is repeated individually; if it may have been forgotten, the namespace is cleared", async () => {
     for (const scene of scenes) {
       const other = scene.case.keepsOthers ? "kept" : undefined;
       for (const cache of scene.caches) expect(await cache.get("other"), scene.name).toBe(other);
     }
   });
 
-  it("leaves the cache as good as before", async () => {
+  it("leaves the cache fully working", async () => {
     for (const { issuer, others, name } of scenes) {
       await issuer.set("k", "again", { tags: ["t"] });
       expect(await others[1]!.get("k"), name).toBe("again");
       await issuer.invalidateTags("t");
       expect(await issuer.get("k"), name).toBeUndefined();
-      // In others once the push has come, which in a cluster no reply of another server waits for.
+      // In other processes once the push has arrived; in a cluster, another server's reply does not wait for it.
       if (isOneServer) expect(await others[1]!.get("k"), name).toBeUndefined();
       else
         await until(async () => (await others[1]!.get("k")) === undefined, { what: name, timeoutMs: 1_000 });

@@ -1,4 +1,4 @@
-// The near tier over a real server: as fast as memory, and never older than what the server has told.
+// The near tier over a real server: as fast as memory, and never older than the server's latest push.
 import { execFileSync } from "node:child_process";
 import { afterEach, describe, expect, it } from "vitest";
 import { UnsupportedError } from "../../../src/core/errors.ts";
@@ -21,7 +21,7 @@ async function reads(): Promise<number> {
   return counts.reduce((sum, calls) => sum + calls, 0);
 }
 
-/** Reads until the value is kept near. */
+/** Reads until the near tier holds the value. */
 async function warm(cache: XCache, key: string, value: unknown): Promise<void> {
   for (let read = 0; read < 3; read++) expect(await cache.get(key)).toEqual(value);
 }
@@ -33,7 +33,7 @@ const sees = (cache: XCache, key: string, value: unknown): Promise<unknown> =>
   });
 
 describe("a hit", () => {
-  it("does not reach the server, for get, getMany and getOrSet, with and without tags", async () => {
+  it("does not reach the server, with get, getMany and getOrSet, with and without tags", async () => {
     const cache = open();
     await cache.set("plain", 1);
     await cache.set("tagged", 2, { tags: ["t"] });
@@ -48,7 +48,7 @@ describe("a hit", () => {
     expect(await reads()).toBe(before);
   });
 
-  it("hands out a copy, or the kept object itself when values are shared", async () => {
+  it("returns a copy, or the stored object itself when values are shared", async () => {
     const copying = open();
     await copying.set("k", { list: [1] });
     await warm(copying, "k", { list: [1] });
@@ -60,11 +60,11 @@ describe("a hit", () => {
     expect(await sharing.get("k")).toBe(await sharing.get("k"));
   });
 
-  it("is at most a second old also where hits follow each other with work between them and no push can arrive", async () => {
+  it("is at most a second old even when work between successive hits keeps pushes from arriving", async () => {
     const cache = open();
     await cache.set("k", "old");
     await warm(cache, "k", "old");
-    // Waiting for its end would let the push arrive.
+    // Awaiting it would let the push arrive.
     execFileSync(binaryOf("redis-cli"), ["-p", String(caches.server.port), "del", `${caches.prefix}:k`]);
     const deleted = performance.now();
     let last = deleted;
@@ -109,7 +109,7 @@ describe("a change", () => {
     expect(await cache.get("k")).toBeUndefined();
   });
 
-  it("of another process is seen as soon as the server tells", async () => {
+  it("of another process is seen as soon as the server pushes it", async () => {
     const [mine, other] = [open(), open()];
     const changes: readonly (readonly [string, (key: string) => Promise<unknown>, unknown])[] = [
       ["set", (key) => other.set(key, "new"), "new"],
@@ -133,7 +133,7 @@ describe("a change", () => {
     }
   });
 
-  it("by somebody who empties the server, or removes the entry, is seen", async () => {
+  it("made by flushing the server, or by deleting the entry there, is seen", async () => {
     const cache = open();
     await cache.set("k", 1);
     await warm(cache, "k", 1);
@@ -142,11 +142,11 @@ describe("a change", () => {
   });
 });
 
-describe("when the server cannot be heard", () => {
+describe("when no pushes can arrive", () => {
   afterEach(() => caches.server.thaw());
 
   it.each([0.2, 10])(
-    "near copies are served for a second at most, then not at all (operation_timeout %d s)",
+    "near copies are served for at most a second, then not at all (operation_timeout %d s)",
     async (operationTimeout) => {
       const clock = new ManualClock();
       const cache = open({ operationTimeout, circuitBreaker: { resetTimeout: 0.1 } }, clock);
@@ -166,7 +166,7 @@ describe("when the server cannot be heard", () => {
     },
   );
 
-  it("what changed meanwhile is not served from before, after a lost connection", async () => {
+  it("a lost connection does not leave values stale that changed meanwhile", async () => {
     const [mine, other] = [open(), open()];
     await mine.set("k", "old");
     await warm(mine, "k", "old");
@@ -178,8 +178,8 @@ describe("when the server cannot be heard", () => {
   });
 });
 
-describe("a server that may not tell", () => {
-  it("leaves the near tier off, says so once, and everything else works", async () => {
+describe("a server that may not push invalidations", () => {
+  it("leaves the near tier off, which is reported once, and everything else works", async () => {
     const strict = await startRedis({
       acl: ["user default on nopass ~* +@all -client|tracking"],
     });
@@ -201,11 +201,11 @@ describe("a server that may not tell", () => {
 });
 
 describe("a model of many random changes by two processes", () => {
-  it.each([1, 2, 3])("shows no value older than an invalidation that was told (seed %i)", async (seed) => {
+  it.each([1, 2, 3])("shows no value older than an invalidation that was pushed (seed %i)", async (seed) => {
     const random = seededRandom(seed);
     const [writer, reader] = [open(), open()];
     const keys = ["a", "b", "c"];
-    /** The newest version of each key; what is read later must not be older, once the change was told. */
+    /** The newest version of each key; once the change was pushed, later reads must not be older. */
     const newest = new Map<string, number>();
     let version = 0;
     for (let round = 0; round < 150; round++) {

@@ -1,4 +1,4 @@
-// Several links to one server: when another one takes its place, none of them stays behind.
+// Several links to one server: when a successor takes over, every link moves to it.
 import { expect, test } from "vitest";
 import { KvNode } from "../../../src/backends/kv/server/node.ts";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";
@@ -9,7 +9,7 @@ import { failure } from "../../support/opened.ts";
 import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
-test("all links leave a server as soon as one has met its successor, also by way of a replica", async () => {
+test("all links leave a server as soon as one has met its successor, even if that was a replica at first", async () => {
   await using former = await startRedis();
   await using next = await startRedis();
   await next.cli("REPLICAOF", "127.0.0.1", String(former.port));
@@ -21,7 +21,7 @@ test("all links leave a server as soon as one has met its successor, also by way
     await node.connect();
     where = { host: "127.0.0.1", port: next.port };
     node.links[1]!.connection!.destroy(new ConnectionError("lost"));
-    // It is a replica still, and refused.
+    // It is still a replica, and refused.
     await expect(node.links[1]!.connect()).rejects.toThrow("is a replica");
     expect(ports()).toEqual([former.port, undefined]);
     await next.cli("REPLICAOF", "NO", "ONE");
@@ -34,7 +34,7 @@ test("all links leave a server as soon as one has met its successor, also by way
 /** Every other timer of a link or a node is longer. */
 const LONGEST_FIRST_PAUSE_MS = 100;
 
-test("links that meet different servers at one address do not drive each other from one to the other for ever", async () => {
+test("links that meet different servers at one address do not switch each other back and forth forever", async () => {
   await using address = await FakeServer.start((command, client) =>
     command[0] === "INFO"
       ? bulk(`redis_version:7.0.0\r\nrole:master\r\nrun_id:${address.clients.indexOf(client) % 2}\r\n`)
@@ -63,7 +63,7 @@ test("links that meet different servers at one address do not drive each other f
   }
 });
 
-test("a separate connection is refused by a node that is closed, and one in the making is given up", async () => {
+test("a closed node refuses a separate connection, and drops one that is being opened", async () => {
   await using silent = await FakeServer.start(() => undefined);
   const node = new KvNode(() => silent.endpoint, nodeHost());
   const opening = failure(node.separate.open());
@@ -81,7 +81,7 @@ test.each([
   ["CLIENT", false],
   ["TIME", true],
 ])(
-  "a server that is BUSY when it is met by %s is met again (most is watched: %s)",
+  "a server that answers BUSY to %s in the handshake is met again (most reads tracked: %s)",
   async (name, watchesMost) => {
     await using server = await FakeServer.start((command, client) =>
       server.clients.length === 1 && command[0] === name && !client.commands.some(isTrackingOff)
@@ -103,7 +103,7 @@ test.each([
 );
 
 test.each([true, false])(
-  "the word that is tried is not left for a read (most is watched: %s)",
+  "the trial CLIENT CACHING does not carry over to a read (most reads tracked: %s)",
   async (watchesMost) => {
     await using server = await FakeServer.start(greet);
     const node = new KvNode(() => server.endpoint, { ...nodeHost(), watchesMost });
@@ -124,7 +124,7 @@ test.each([true, false])(
 
 const isTrackingOff = ([, what, how]: readonly string[]): boolean => what === "TRACKING" && how === "OFF";
 
-test("a real server that is first met while it is busy is known, and tells of changes, once it is not", async () => {
+test("a real server that is busy when first met is identified, and pushes changes, once it is not", async () => {
   await using server = await startRedis();
   await server.cli("config", "set", "busy-reply-threshold", "1");
   const script = server.cli("eval", "while true do end", "0").catch(() => {});

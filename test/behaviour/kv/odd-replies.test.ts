@@ -42,7 +42,7 @@ const empty: Script = (command, client) => {
 
 const PREFIX = "odd";
 
-/** What no generator of replies makes. */
+/** Replies that the generator does not produce. */
 const BROKEN = [
   "@what is this\r\n",
   "*2\r\n>1\r\n+inside\r\n+rest\r\n",
@@ -147,7 +147,7 @@ async function survives(cache: XCache, errors: readonly unknown[], what: string)
   for (const error of errors) expectTyped(error, `${what}: reported`);
 }
 
-/** With a server that answers as it should, everything works again. */
+/** Once the server answers correctly, everything works again. */
 async function recovers(cache: XCache): Promise<void> {
   await until(() => cache.health(), { what: "the next connection works" });
   await cache.set("k", 1);
@@ -187,7 +187,7 @@ describe("odd replies", () => {
     for (const seed of SEEDS.slice(0, 3)) {
       const odd = oddReplies(seed);
       const server = await serving((command, client) => {
-        // Past the greeting, so that what asks for the servers gets odd replies too.
+        // After the greeting, so that topology lookups get odd replies too.
         if (command[0] === "HELLO") return greet(command, client);
         client.socket.write(odd());
         return undefined;

@@ -1,5 +1,5 @@
-// Changes that the store has not heard of are owed to it: delivered before anything they concern is asked for, and until
-// then nothing of the kind is served from this process.
+// Changes that have not reached the store are delivered before any entry they concern is read, and until
+// then this process does not serve these entries from memory.
 import { describe, expect, it } from "vitest";
 import { CircuitOpenError, ConnectionError } from "../../../src/core/errors.ts";
 import { ManualClock } from "../../../src/testing/index.ts";
@@ -10,7 +10,7 @@ import { until } from "../../support/until.ts";
 
 const RESET_S = 1;
 const UPKEEP_MS = 5_000;
-/** More than these are not kept one by one. */
+/** At most this many are kept individually. */
 const MOST_OWED = 10_000;
 
 const caches = redisCaches({ nearCache: true });
@@ -20,7 +20,7 @@ interface Change {
   readonly what: string;
   /** Concerns "k", which carries the tag "t". */
   make(cache: XCache): Promise<unknown>;
-  /** Whether it leaves other entries alone. */
+  /** Whether other entries stay. */
   readonly keepsOthers: boolean;
 }
 
@@ -32,7 +32,7 @@ const CHANGES: readonly Change[] = [
   { what: "invalidatePattern", make: (cache) => cache.invalidatePattern("k*"), keepsOthers: false },
 ];
 
-/** Stored, and kept near by each. */
+/** Stores the entries and warms the near tier of each cache. */
 async function storeAndWarm(...all: readonly XCache[]): Promise<void> {
   await all[0]!.set("k", "old", { tags: ["t"] });
   await all[0]!.set("other", "kept", { tags: ["u"] });
@@ -47,14 +47,14 @@ async function storeAndWarm(...all: readonly XCache[]): Promise<void> {
 const losesSightOf = (cache: XCache, key: string): Promise<unknown> =>
   until(async () => (await cache.get(key)) === undefined, { what: `${key} is gone`, timeoutMs: 3_000 });
 
-/** One process whose circuit is open, and one that is well. */
+/** One process whose circuit is open, and one whose circuit is closed. */
 interface Scene {
   readonly clock: ManualClock;
   readonly mine: XCache;
   readonly other: XCache;
 }
 
-/** Whatever is asked meanwhile is refused, over connections that stay. */
+/** Every command is refused meanwhile, over connections that stay open. */
 async function whileBusy(work: () => Promise<void>): Promise<void> {
   const { cli } = caches.server;
   await cli("config", "set", "busy-reply-threshold", "1");
@@ -73,7 +73,7 @@ async function whileBusy(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The server is well: only this process does not ask it, and hears of changes as before. */
+/** The server works: only this process sends it nothing, and still receives pushes. */
 async function withOpenCircuit(): Promise<Scene> {
   const clock = new ManualClock();
   const circuitBreaker = { failureThreshold: 1, resetTimeout: RESET_S };
@@ -91,7 +91,7 @@ async function withOpenCircuit(): Promise<Scene> {
 }
 
 describe.each(CHANGES)("$what, refused while the circuit is open", ({ make, keepsOthers }) => {
-  it("takes what it concerns out of the near tier, and is delivered before that is read", async () => {
+  it("drops the affected entries from the near tier, and is delivered before they are read", async () => {
     const { clock, mine, other } = await withOpenCircuit();
     await expect(make(mine)).rejects.toBeInstanceOf(CircuitOpenError);
     await expect(mine.get("k")).rejects.toBeInstanceOf(CircuitOpenError);
@@ -106,7 +106,7 @@ describe.each(CHANGES)("$what, refused while the circuit is open", ({ make, keep
     await losesSightOf(other, "k");
   });
 
-  it("is delivered without anybody asking for it", async () => {
+  it("is delivered without a further call", async () => {
     const { clock, mine, other } = await withOpenCircuit();
     await expect(make(mine)).rejects.toBeInstanceOf(CircuitOpenError);
     expect(await other.get("k")).toBe("old");
@@ -118,7 +118,7 @@ describe.each(CHANGES)("$what, refused while the circuit is open", ({ make, keep
 });
 
 describe.each(CHANGES)("$what, while the server cannot be reached", ({ make, keepsOthers }) => {
-  it("is the first thing that the server does for it", async () => {
+  it("is the first command that the server executes for it", async () => {
     const mine = open({ circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 } });
     await storeAndWarm(mine);
     await whileOutOfReach(caches.server, async () => {
@@ -141,13 +141,13 @@ describe.each(CHANGES)("$what, while the server cannot be reached", ({ make, kee
   });
 });
 
-describe("more changes than are kept one by one", () => {
+describe("more changes than are kept individually", () => {
   const deletes = async (): Promise<string> => {
     const stats = await caches.server.cli("info", "commandstats");
     return /cmdstat_getdel:calls=(\d+)/.exec(stats)?.[1] ?? "0";
   };
 
-  it("invalidate the namespace and those below it instead", async () => {
+  it("invalidate the namespace and its children instead", async () => {
     const { clock, mine, other } = await withOpenCircuit();
     await other.namespace("child").set("k", "old");
     const many = Array.from({ length: MOST_OWED }, (_, at) => `absent-${at}`);

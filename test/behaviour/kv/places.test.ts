@@ -1,4 +1,4 @@
-// Where servers are: nodes of a cluster, servers behind NAT, sentinels with TLS of their own; and what a connection is opened with.
+// Server locations: cluster nodes, servers behind NAT, sentinels with TLS of their own; and the options of a connection.
 import "../../../src/backends/kv/client.ts";
 import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
@@ -24,7 +24,7 @@ import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts"
 import { until } from "../../support/until.ts";
 
 describe("a cluster", () => {
-  /** Its servers announce a name that nobody can resolve. */
+  /** Its servers announce a name that cannot be resolved. */
   const HIDDEN = "node.cluster.invalid";
   let cluster: RedisCluster;
 
@@ -46,7 +46,7 @@ describe("a cluster", () => {
   const natMap = (): string =>
     cluster.nodes.map(({ port }) => `${HIDDEN}:${port}=127.0.0.1:${port}`).join(",");
 
-  it("is not one server: redis:// says which address to use", async () => {
+  it("is rejected by redis://, with an error that names the right address", async () => {
     await using backend = opened(cluster.nodes[0]!.url);
     const error = await failure(backend.connect());
     expect(error).toBeInstanceOf(ConnectionError);
@@ -57,7 +57,7 @@ describe("a cluster", () => {
   it("behind NAT is reached through nat_map, redirections included", async () => {
     await using lost = opened(cluster.url, { connectTimeoutMs: 500 });
     expect(await failure(lost.connect())).toBeInstanceOf(ConnectionError);
-    // Its clock stands still, so it does not look the topology up again on its own.
+    // Its clock stands still, so it does not refresh the topology on its own.
     await using backend = opened(`${cluster.url}?nat_map=${natMap()}`, { clock: new ManualClock() });
     await backend.connect();
     for (const key of ["a", "b", "c", "d", "e", "f"]) expect(await works(backend, key)).toBe(true);
@@ -98,7 +98,7 @@ describe("sentinels", () => {
     const url = `redis+sentinel://:data-secret@127.0.0.1:${sentinel.port}/main`;
     await using backend = opened(`${url}?nat_map=10.255.0.9:6379=127.0.0.1:${server.port}`);
     expect(await works(backend)).toBe(true);
-    // So is the announcement of another master.
+    // So is the announcement of a new master.
     await using other = await startRedis({ requirepass: "data-secret" });
     await using switching = opened(
       `${url}?nat_map=10.255.0.9:6379=127.0.0.1:${server.port},10.255.0.10:6379=127.0.0.1:${other.port}`,

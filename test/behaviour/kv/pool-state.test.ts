@@ -1,4 +1,4 @@
-// What a pool of connections that carry many calls at once says of itself.
+// The reported state of a pool whose connections carry many calls at once.
 import { afterEach, expect, it } from "vitest";
 import { KvBackend } from "../../../src/backends/kv/backend.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
@@ -13,31 +13,31 @@ const caches = redisCaches({
 });
 afterEach(() => caches.server.thaw());
 
-/** A cache, and what the pool below it says. */
+/** A cache and the state of its pool. */
 async function watched(config: CacheConfig = {}) {
   const backend = new KvBackend({ kvUrl: caches.server.url });
   const cache = caches.open({ backend, ...config });
-  // The first call may take longer than it has on a busy machine.
+  // On a busy machine the first call may take longer than its deadline.
   await until(() => cache.set("k", 1).then(() => true), { what: "the cache works" });
   const utilization = (): number => cache.getComprehensiveMetrics().poolUtilization;
   return { backend, cache, utilization, pool: (): PoolState => backend.pool() };
 }
 
-it("with thousands of calls under way a connection is in use, and takes more", async () => {
+it("with thousands of calls in flight a connection is in use, and accepts more", async () => {
   const { cache, pool, utilization } = await watched();
   caches.server.freeze();
   const calls = Array.from({ length: 5_000 }, () => cache.get("k"));
-  await until(() => pool().inUse === 1, { what: "the calls are under way" });
+  await until(() => pool().inUse === 1, { what: "the calls are in flight" });
   expect(pool()).toEqual({ size: 1, inUse: 1, idle: 0, waiting: 0, full: 0 });
   expect(utilization()).toBe(0);
   caches.server.thaw();
   await Promise.all(calls);
-  // A question of the connection's own may still be under way.
+  // A command of the connection's own may still be in flight.
   await until(() => pool().inUse === 0, { what: "the connection is idle" });
   expect(pool()).toEqual({ size: 1, inUse: 0, idle: 1, waiting: 0, full: 0 });
 });
 
-it("it is full while the server does not take what is sent, and no longer", async () => {
+it("the pool is full only while the server does not accept what is sent", async () => {
   const { backend, pool, utilization } = await watched();
   caches.server.freeze();
   const payload = { format: 0, bytes: new Uint8Array(1_000_000) };
@@ -52,10 +52,10 @@ it("it is full while the server does not take what is sent, and no longer", asyn
   expect(pool().full).toBe(0);
 });
 
-it("it is full while calls wait for it to be made again", async () => {
+it("the pool is full while calls wait for a reconnect", async () => {
   const { cache, pool, utilization } = await watched({ operationTimeout: 0.5 });
   caches.server.freeze();
-  // The first ones are given up with their connection; what is asked then waits for the next.
+  // The first calls fail with their connection; later ones wait for the next.
   await until(
     () => {
       cache.get("k").catch(() => {});

@@ -1,11 +1,11 @@
-// Nothing of the wire keeps a process alive that has nothing else to do, and nobody who waits is left alone.
+// No connection or timer keeps an otherwise finished process alive, and every waiting call is answered.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FakeServer, sentinelFor } from "../../support/kv/fake-server.ts";
 import { runKvProcess } from "../../support/kv/kv-process.ts";
 import { soon } from "../../support/pace.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 
-/** A process ends within moments, even on a busy machine; a timer or socket of ours would keep it for longer. */
+/** A process ends within moments, even on a busy machine; a leaked timer or socket would keep it for longer. */
 const MOMENTS_MS = 1_500;
 
 describe("a process ends by itself", () => {
@@ -27,7 +27,7 @@ describe("a process ends by itself", () => {
     expect(lingeredMs).toBeLessThan(soon(MOMENTS_MS));
   });
 
-  test("while it follows the master that a sentinel names, and listens to that", async () => {
+  test("while it follows the master that a sentinel names, and is subscribed to the sentinel", async () => {
     await using sentinel = await FakeServer.start(sentinelFor(server.port));
     const { code, words, errors, lingeredMs } = await runKvProcess(
       `
@@ -35,7 +35,7 @@ describe("a process ends by itself", () => {
       const backend = open("redis+sentinel://127.0.0.1:${sentinel.port}/main");
       await backend.connect();
       await listening;
-      // A round trip later, the answer to the subscription has been heard as well.
+      // A round trip later, the reply to the subscription has arrived as well.
       await backend.ping();
       say("connected");
     `,
@@ -54,10 +54,10 @@ describe("a process ends by itself", () => {
     }, { pushed() {}, closed() {} });
   `;
 
-  test("after it has waited for its answers, however long these take", async () => {
+  test("after waiting for its replies, however long these take", async () => {
     const questions = ["HELLO", ...Array.from({ length: 20 }, (_, at) => `ANYTHING ${at}`)];
     await using slow = await FakeServer.start(() => undefined);
-    // Once it has said that it waits, a process that nothing keeps alive has ended long before an answer can come.
+    // After announcing that it waits, a process that nothing keeps alive would end long before a reply can arrive.
     const { code, words, errors } = await runKvProcess(
       `
       const sayThatWeWait = (question) => setImmediate(() => say(question));
@@ -83,7 +83,7 @@ describe("a process ends by itself", () => {
     expect({ code, words, errors }).toEqual({ code: 0, words: heard, errors: "" });
   });
 
-  test("without waiting for an answer to what is done in the background", async () => {
+  test("without waiting for replies to background commands", async () => {
     await using silent = await FakeServer.start();
     const { code, words, errors, lingeredMs } = await runKvProcess(
       `
@@ -100,7 +100,7 @@ describe("a process ends by itself", () => {
     expect(lingeredMs).toBeLessThan(soon(MOMENTS_MS));
   });
 
-  test("while its store is gone and is looked for again and again", async () => {
+  test("while its store is gone and it keeps trying to reconnect", async () => {
     await using gone = await startRedis();
     const { code, words, errors, lingeredMs } = await runKvProcess(
       `
@@ -121,7 +121,7 @@ describe("a process ends by itself", () => {
     expect(lingeredMs).toBeLessThan(soon(MOMENTS_MS));
   });
 
-  test("at once after disconnecting from a server that hangs, whatever is under way", async () => {
+  test("at once after disconnecting from a server that hangs, whatever is in flight", async () => {
     await using silent = await FakeServer.start(() => undefined);
     const { code, words, errors, lingeredMs } = await runKvProcess(
       `
@@ -143,7 +143,7 @@ describe("a process ends by itself", () => {
     expect(lingeredMs).toBeLessThan(soon(MOMENTS_MS));
   });
 
-  test("but not before somebody who waits on a frozen server has been told", async () => {
+  test("but not before a call that waits on a frozen server has failed", async () => {
     await using frozen = await startRedis();
     const { code, words, errors, lingeredMs } = await runKvProcess(
       `

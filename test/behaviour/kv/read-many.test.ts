@@ -16,10 +16,10 @@ async function reads(): Promise<{ readonly many: number; readonly single: number
 it.each([
   { keys: 100, poolSize: 1, commands: 1 },
   { keys: 512, poolSize: 1, commands: 1 },
-  // A server answers nobody else meanwhile.
+  // Larger batches are split: the server serves no other client during one command.
   { keys: 513, poolSize: 1, commands: 2 },
   { keys: 1_300, poolSize: 1, commands: 3 },
-  // Each key travels over the connection that is told of its changes.
+  // Each key is read over the connection that receives its invalidations.
   { keys: 100, poolSize: 2, commands: 2 },
 ])("$keys keys over $poolSize connection(s) are $commands commands", async ({ keys, poolSize, commands }) => {
   const cache = caches.open({ poolSize });

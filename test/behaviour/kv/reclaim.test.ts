@@ -1,4 +1,4 @@
-// A dead entry is removed where it is met, and only it: whatever took its place meanwhile stays.
+// A dead entry is removed when a read finds it; an entry that replaced it meanwhile stays.
 import { describe, expect, it } from "vitest";
 import { KvBackend } from "../../../src/backends/kv/backend.ts";
 import type { KeyedRecord, SwapResult } from "../../../src/core/backend.ts";
@@ -11,9 +11,9 @@ import { Gate } from "../cache/gate.ts";
 const caches = redisCaches({});
 const { open } = caches;
 
-/** Whatever removes a record waits until the test lets it go. */
+/** Commands that remove a record wait until the test releases them. */
 class HeldRemovals extends KvBackend {
-  /** How many wait, and how many the server has carried out. */
+  /** How many are waiting, and how many the server has executed. */
   waiting = 0;
   done = 0;
   readonly #released: Promise<void>;
@@ -47,7 +47,7 @@ class HeldRemovals extends KvBackend {
     return this.#later(() => super.removeMany(keys));
   }
 
-  /** Resolves when the one that waits has been carried out. */
+  /** Resolves when the waiting one has been executed. */
   async letGo(): Promise<void> {
     this.#release();
     await until(() => this.done === this.waiting, { what: "it is carried out" });
@@ -90,8 +90,8 @@ const CASES: readonly Case[] = [
   { ...byClear, meeting: "keys", meet: (cache) => drain(cache.keys()) },
 ];
 
-describe.each(CASES)("an entry dead by $death and met by $meeting", ({ meet, kill }) => {
-  /** Judged dead, and about to be removed. */
+describe.each(CASES)("an entry dead by $death and found by $meeting", ({ meet, kill }) => {
+  /** Found dead, and about to be removed. */
   async function judged(): Promise<{ removals: HeldRemovals; mine: XCache; other: XCache }> {
     const removals = new HeldRemovals();
     const [mine, other] = [open({ backend: removals, nearCache: true }), open()];

@@ -1,4 +1,4 @@
-// What a real server refuses while it serves everything else: no room for a value, no right to a command.
+// A real server that refuses some commands and serves the rest: out of memory, or missing permissions.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ const caches = redisCaches({
 });
 const { open } = caches;
 
-describe("a server without room", () => {
+describe("a server that is out of memory", () => {
   let full: RedisServer;
   const fill = () => full.cli("config", "set", "maxmemory", "1");
 
@@ -26,7 +26,7 @@ describe("a server without room", () => {
     await full.stop();
   });
 
-  it("goes on to be read however many sets it refuses", async () => {
+  it("can still be read, however many sets it refuses", async () => {
     const cache = open({ kvUrl: full.url });
     await cache.set("k", "v");
     await fill();
@@ -42,7 +42,7 @@ describe("a server without room", () => {
     ["clear()", (cache: ReturnType<typeof open>) => cache.clear()],
     ["invalidateTags()", (cache: ReturnType<typeof open>) => cache.invalidateTags("t")],
     ["delete()", (cache: ReturnType<typeof open>) => cache.delete("k")],
-  ])("does %s all the same, for every process", async (_, invalidate) => {
+  ])("still executes %s, for every process", async (_, invalidate) => {
     const [mine, other] = [open({ kvUrl: full.url, nearCache: true }), open({ kvUrl: full.url })];
     await mine.set("k", "old", { tags: ["t"] });
     expect([await mine.get("k"), await other.get("k")]).toEqual(["old", "old"]);
@@ -57,13 +57,13 @@ describe("a server without room", () => {
 });
 
 describe("a server that cannot save, and so refuses changes", () => {
-  it("has what it refused before the process that asked for it serves it again", async () => {
+  it("receives a refused change again before the process that made it serves the entry", async () => {
     await using server = await startRedis();
     const [mine, other] = [open({ kvUrl: server.url, nearCache: true }), open({ kvUrl: server.url })];
     await mine.set("k", "old", { tags: ["t"] });
     await mine.set("other", "kept");
     expect([await mine.get("k"), await other.get("k")]).toEqual(["old", "old"]);
-    // A snapshot cannot take the place of a folder.
+    // A snapshot cannot overwrite a folder.
     mkdirSync(join(server.folder, "dump.rdb"));
     await server.cli("config", "set", "save", "3600 1");
     await server.cli("bgsave");
@@ -80,8 +80,8 @@ describe("a server that cannot save, and so refuses changes", () => {
   });
 });
 
-describe("a cluster that may not tell of changed keys", () => {
-  it("is told of once, not by each server, and serves", async () => {
+describe("a cluster that may not push invalidations", () => {
+  it("is reported once, not per server, and still serves", async () => {
     const acl = ["user default on nopass ~* +@all -client|tracking"];
     await using cluster = await startCluster({ replicas: 0, redis: { acl } });
     const cache = open({ kvUrl: cluster.url, nearCache: true });

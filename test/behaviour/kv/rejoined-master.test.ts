@@ -34,7 +34,7 @@ async function fact(of: RedisServer, field: string): Promise<string | undefined>
 const untilLinked = (of: RedisServer): Promise<unknown> =>
   until(async () => (await fact(of, "master_link_status")) === "up", { what: "the replica is in step" });
 
-/** The replica has everything and is cut off from now on. */
+/** The replica has caught up and is cut off from now on. */
 async function cutOff(): Promise<void> {
   const written = await fact(server, "master_repl_offset");
   await until(async () => Number(await fact(replica, "slave_repl_offset")) >= Number(written), {
@@ -43,14 +43,14 @@ async function cutOff(): Promise<void> {
   await replica.cli("replicaof", "no", "one");
 }
 
-/** The master takes over what the replica has, and is the master again. */
+/** The master copies the replica's data, and becomes the master again. */
 async function rejoin(): Promise<void> {
   await server.cli("replicaof", "127.0.0.1", String(replica.port));
   await untilLinked(server);
   await server.cli("replicaof", "no", "one");
 }
 
-/** Whether the deletion has been repeated on the server; the process is in use meanwhile. */
+/** Reads through the cache, then returns whether the deletion has been repeated on the server. */
 async function failedOver(cache: XCache): Promise<boolean> {
   await cache.get("deleted").catch(() => {});
   return !(await server.cli("KEYS", "*:deleted")).includes("deleted");
@@ -61,7 +61,7 @@ const answers = (cache: XCache): Promise<unknown> =>
 
 describe("a master that has taken over the data of a replica that lagged behind", () => {
   it.each([{ nearCache: false }, { nearCache: true }])(
-    "gets again what a process changed, although it did nothing meanwhile (near_cache: $nearCache)",
+    "receives a process's changes again, even if the process was idle meanwhile (near_cache: $nearCache)",
     async ({ nearCache }) => {
       const cache = open({ nearCache });
       await cache.set("deleted", "old");
@@ -84,7 +84,7 @@ describe("a master that has taken over the data of a replica that lagged behind"
   );
 
   it.each([{ nearCache: false }, { nearCache: true }])(
-    "never shows the process that changed something what it was before (near_cache: $nearCache)",
+    "never serves the old value to the process that changed it (near_cache: $nearCache)",
     async ({ nearCache }) => {
       const cache = open({ nearCache, operationTimeout: 5 });
       await cache.set("deleted", "old");
@@ -104,7 +104,7 @@ describe("a master that has taken over the data of a replica that lagged behind"
     },
   );
 
-  it("gets again what a process changed, although the server pushes nothing", async () => {
+  it("receives a process's changes again, even if the server pushes nothing", async () => {
     await server.cli("ACL", "SETUSER", "app", "on", ">secret-word", "~*", "&*", "+@all", "-client|tracking");
     const cache = open({ kvUrl: server.url.replace("redis://", "redis://app:secret-word@") });
     await cache.set("deleted", "old");
@@ -114,7 +114,7 @@ describe("a master that has taken over the data of a replica that lagged behind"
     await until(() => failedOver(cache), { what: "the deletion is repeated" });
   });
 
-  it("does not bring back what a process changed that is gone", async () => {
+  it("does not bring back old values changed by a process that has ended", async () => {
     const issuer = open();
     await issuer.set("k", "old");
     await cutOff();
@@ -134,7 +134,7 @@ describe("nothing is lost, and nothing is cleared,", () => {
     expect(await open().get("k")).toBe("kept");
   });
 
-  it("when a master was told to follow another one and told not to before it could", async () => {
+  it("when a master is made a replica and promoted again before it could sync", async () => {
     const cache = open();
     await cache.set("k", "kept");
     await server.cli("replicaof", "127.0.0.1", "1");
@@ -145,7 +145,7 @@ describe("nothing is lost, and nothing is cleared,", () => {
     expect(await open().get("k")).toBe("kept");
   });
 
-  it("when the first replica of a master comes, which renames its history", async () => {
+  it("when a master gets its first replica, which renames its history", async () => {
     const alone = await startRedis({ args: ["--repl-diskless-sync-delay", "0"] });
     try {
       const cache = open({ kvUrl: alone.url });

@@ -1,5 +1,5 @@
-// A bad network between a cache and its server: it costs a call the deadline at most, and is got over without help.
-// What nobody handles fails the run by itself.
+// A bad network between a cache and its server delays a call by at most the deadline, and the cache recovers by itself.
+// An unhandled rejection fails the run by itself.
 import { describe, expect, it } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
@@ -25,7 +25,7 @@ import { Relay } from "../../support/relay.ts";
 const caches = redisCaches(TROUBLED);
 let scenarios = 0;
 
-/** With a near tier and without at the same time, each over a relay of its own. */
+/** Runs with and without a near tier at the same time, each over a relay of its own. */
 async function nearAndFar(
   scenario: (cache: XCache, relay: Relay) => Promise<void>,
   config: CacheConfig = {},
@@ -44,7 +44,7 @@ describe("the relay", () => {
     isComplete = (reply: string): boolean => reply === "+PONG\r\n",
   ): Promise<string> => exchange({ port: relay.port, timeoutMs: 150 }, "PING\r\n", isComplete);
 
-  it("does what it is told", async () => {
+  it("applies the requested fault", async () => {
     await using relay = await Relay.start(caches.server.port);
     await ask(relay);
 
@@ -76,7 +76,7 @@ describe("as long as connections", () => {
     ["are reset in the middle of a reply", (relay: Relay) => relay.cutReplies(2)],
     ["are half open, and nothing passes", (relay: Relay) => relay.silence()],
     ["bring replies long after the deadline", (relay: Relay) => relay.delayReplies(1_500)],
-  ])("%s, calls fail in time; then the cache goes on, and nothing is lost", async (_name, begin) => {
+  ])("%s, calls fail in time; then the cache recovers, and nothing is lost", async (_name, begin) => {
     await nearAndFar(async (cache, relay) => {
       await prepare(cache);
       begin(relay);
@@ -95,7 +95,7 @@ describe("a connection", () => {
         await nearAndFar(async (cache, relay) => {
           await prepare(cache);
           relay.cutReplies(bytes, 1);
-          // It is noticed when it happens, not when the time is up.
+          // The reset is noticed when it happens, not at the deadline.
           const outcome = await inTime(operation, cache, TIMEOUT_MS);
           expect([operation.success, operation.failure]).toContainEqual(outcome);
           if (bytes === 2) expect(relay.cuts).toBe(1);
@@ -107,7 +107,7 @@ describe("a connection", () => {
     },
   );
 
-  it("that is dead without a word is replaced after one deadline", async () => {
+  it("that dies silently is replaced after one deadline", async () => {
     await nearAndFar(async (cache, relay) => {
       await prepare(cache);
       relay.strand();
@@ -120,10 +120,10 @@ describe("a connection", () => {
   });
 });
 
-describe("replies that are slow, but in time", () => {
+describe("slow replies within the deadline", () => {
   const DELAY_MS = 40;
 
-  it("make calls slow and none fail, from the first on", async () => {
+  it("make calls slow but fail none, from the first on", async () => {
     await nearAndFar(
       async (cache, relay) => {
         relay.delayReplies(DELAY_MS);

@@ -1,4 +1,4 @@
-// A server that comes back with less than was acknowledged: nothing that was invalidated comes back with it.
+// A server that comes back without acknowledged writes: invalidated entries do not come back with it.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { XCache } from "../../../src/xcache.ts";
@@ -32,7 +32,7 @@ async function restore(): Promise<void> {
 }
 
 describe("a server restored from an old snapshot", () => {
-  it("brings back nothing that was invalidated since, whatever invalidated it", async () => {
+  it("does not bring back entries invalidated since, however they were invalidated", async () => {
     const cache = open();
     for (const key of ["deleted", "set", "tagged", "matched"]) {
       await cache.set(key, "old", { tags: key === "tagged" ? ["t"] : [] });
@@ -48,7 +48,7 @@ describe("a server restored from an old snapshot", () => {
     expect(await cache.get("set")).not.toBe("old");
   });
 
-  it("brings back nothing to a process that started only afterwards", async () => {
+  it("does not bring them back for a process started afterwards", async () => {
     const before = open();
     await before.set("k", "old");
     await server.cli("save");
@@ -60,7 +60,7 @@ describe("a server restored from an old snapshot", () => {
     expect(await after.get("k")).toBeUndefined();
   });
 
-  it("brings back nothing under a prefix that is first used later, or in a namespace", async () => {
+  it("does not bring them back under a prefix or in a namespace first used later", async () => {
     const before = open({ keyPrefix: "late" });
     await before.set("k", "old");
     await before.namespace("child").set("k", "old");
@@ -75,7 +75,7 @@ describe("a server restored from an old snapshot", () => {
     expect(await late.namespace("child").get("k")).toBeUndefined();
   });
 
-  it("that lost nothing of the sort keeps working as a cache", async () => {
+  it("that lost no invalidation keeps its entries", async () => {
     const cache = open();
     await cache.set("k", 1);
     await server.cli("save");
@@ -97,7 +97,7 @@ describe("a connection that is lost while the server goes on", () => {
 });
 
 describe("an emptied server", () => {
-  it("is empty, and works on", async () => {
+  it("is empty, and keeps working", async () => {
     const cache = open({ nearCache: true });
     await cache.set("k", 1, { tags: ["t"] });
     expect(await cache.get("k")).toBe(1);

@@ -1,4 +1,4 @@
-// Servers that allow less, by ACL rules and by renamed commands: what still works, and what they say about the rest.
+// Servers restricted by ACL rules or renamed commands: what still works, and what is reported about the rest.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -11,11 +11,11 @@ import { startCluster } from "../../support/redis-cluster.ts";
 import { until } from "../../support/until.ts";
 
 interface Row {
-  /** As the page names it. */
+  /** As named on the page. */
   readonly without: string;
-  /** Commands to rename away. */
+  /** Commands to disable by renaming. */
   readonly commands: readonly string[];
-  /** ACL rules that take it away; none: ACL rules cannot. */
+  /** ACL rules that forbid it; none: ACL rules cannot. */
   readonly rules?: readonly string[];
   /** What is reported as missing; none: nothing is lost. */
   readonly reported?: readonly string[];
@@ -133,7 +133,7 @@ async function expectUnhealthy(kvUrl: string, words: string): Promise<void> {
   await closeAll();
 }
 
-it("the page has these rows, and says where something is lost", () => {
+it("the documentation page has these rows, and says where a feature is lost", () => {
   const page = readFileSync(join(import.meta.dirname, "../../../docs/operations/redis.md"), "utf8");
   const section = /## Restricted servers\n(.*?)\n## /s.exec(page)?.[1] ?? "";
   const rows = [...section.matchAll(/^\| (`.*?) \| (.*) \|$/gm)].map(([, without, text = ""]) => ({
@@ -152,7 +152,7 @@ describe("a user that may not use", () => {
   afterAll(() => server.stop());
 
   it.each(ROWS.filter(({ rules }) => rules !== undefined))("$without", async (row) => {
-    // Its rules cannot take a subcommand away, and it has no GETDEL anyway.
+    // Its rules cannot forbid a subcommand, and it has no GETDEL anyway.
     if (isRedis6() && row.rules?.some((rule) => /[|]|getdel/.test(rule))) return;
     await server.cli("FLUSHALL");
     await server.cli("SCRIPT", "FLUSH");
@@ -167,7 +167,7 @@ describe("a user that may not use", () => {
     ["the keys of the cache", ["resetkeys", "~elsewhere:*"]],
   ])("%s is not healthy", async (_, rules) => {
     await server.cli("FLUSHALL");
-    // The namespace is known to the server before.
+    // Creates the namespace on the server beforehand.
     await open(server.url).set("k", 0);
     await closeAll();
     await server.cli("ACL", "DELUSER", "app");
@@ -175,7 +175,7 @@ describe("a user that may not use", () => {
     await expectUnhealthy(server.url.replace("://", "://app:pw@"), "NOPERM");
   });
 
-  it("neither scripts nor WATCH is not healthy: it loads without storing, and says so once", async () => {
+  it("neither scripts nor WATCH is not healthy: it loads without storing, which is reported once", async () => {
     await server.cli("FLUSHALL");
     await server.cli("ACL", "DELUSER", "app");
     await server.cli("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "-@scripting", "-watch");
@@ -191,7 +191,7 @@ describe("a user that may not use", () => {
     await expectUnhealthy(kvUrl, "NOPERM");
   });
 
-  it("a command is reported again as missing only until it is allowed", async () => {
+  it("a command gets it reported as missing only until it is allowed", async () => {
     await server.cli("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "-scan", "-eval");
     const cache = open(server.url.replace("://", "://app:pw@"));
     cache.on("error", () => {});
@@ -203,8 +203,8 @@ describe("a user that may not use", () => {
   });
 });
 
-describe("a server without room", () => {
-  it("is not healthy until it has some", async () => {
+describe("a server that is out of memory", () => {
+  it("is not healthy until there is room again", async () => {
     await using server = await startRedis({ maxmemory: "100mb" });
     await open(server.url).set("k", 0);
     await closeAll();
@@ -246,7 +246,7 @@ describe("a server without HELLO", () => {
 });
 
 describe("a cluster without scripts", () => {
-  it("has one load of each key, however many processes ask at once", async () => {
+  it("loads each key once, however many processes ask at the same time", async () => {
     const acl = ["user default on nopass ~* +@all -eval -evalsha"];
     await using cluster = await startCluster({ replicas: 0, redis: { acl } });
     const processes = [open(cluster.url), open(cluster.url), open(cluster.url)];

@@ -1,5 +1,5 @@
-// keys() and invalidatePattern on real servers: by cursor, over live entries only, and no further than wanted. And scans of
-// a server that does not answer as it should, or is left.
+// keys() and invalidatePattern on real servers: by cursor, over live entries only, and no further than needed. And scans of
+// a server that does not answer properly, or is disconnected.
 // The client is there with the test: to compile it within the deadline of a first call would take too long on a busy machine.
 import "../../../src/backends/kv/client.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ import type { RedisServer } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 import { Gate } from "../cache/gate.ts";
 
-/** A step of the cursor looks at a thousand or so: all of them are three steps at least, also on three servers. */
+/** A cursor step covers about a thousand keys, so a full scan takes at least three steps, on three servers too. */
 const ENTRIES = 3_000;
 
 async function listed(keys: AsyncIterable<string>): Promise<string[]> {
@@ -46,7 +46,7 @@ describe.each(REAL_STORES)("on %s", (_name, start) => {
     return cache;
   }
 
-  /** A cache with so many entries that a scan of them takes several steps. */
+  /** A cache with enough entries that a scan takes several steps. */
   async function filled(): Promise<XCache> {
     const cache = open();
     await cache.setMany(Array.from({ length: ENTRIES }, (_, at) => [`k${at}`, at] as const));
@@ -56,13 +56,13 @@ describe.each(REAL_STORES)("on %s", (_name, start) => {
 
   const scans = async (): Promise<number> => (await commandCounts(store.masters)).scan ?? 0;
 
-  /** Whether a server has a record under this very name. */
+  /** Whether a server has a record under exactly this name. */
   const has = async (name: string): Promise<boolean> => (await cli("EXISTS", name)) === "1";
 
   /** Asks the server that has the key. */
   const cli = (...args: string[]): Promise<string> => (store.masters[0] as RedisServer).cli("-c", ...args);
 
-  /** A signal that aborts as soon as so many steps were asked for. */
+  /** A signal that aborts as soon as the given number of steps was requested. */
   function abortAtStep(wire: WireTap, step: number, reason = new Error("enough")): AbortSignal {
     const stop = new AbortController();
     let steps = 0;
@@ -73,7 +73,7 @@ describe.each(REAL_STORES)("on %s", (_name, start) => {
   }
 
   describe("an AbortSignal", () => {
-    it("ends keys() between two steps: none is asked for after it, and the connection is closed", async () => {
+    it("ends keys() between two steps: no further step is requested, and the connection is closed", async () => {
       const cache = await filled();
       const clients = async (): Promise<number> => {
         const lists = await Promise.all(store.masters.map((server) => server.cli("CLIENT", "LIST")));
@@ -98,7 +98,7 @@ describe.each(REAL_STORES)("on %s", (_name, start) => {
       expect(seen.length).toBeLessThan(ENTRIES);
     });
 
-    it("that is aborted already costs keys() no step at all", async () => {
+    it("that is already aborted lets keys() take no step at all", async () => {
       const cache = open();
       await cache.set("k", 1);
       await countAnew(store.masters);
@@ -106,7 +106,7 @@ describe.each(REAL_STORES)("on %s", (_name, start) => {
       expect(await scans()).toBe(0);
     });
 
-    it("ends invalidatePattern during a step, which is the last; the caller is told, and the rest is there", async () => {
+    it("ends invalidatePattern during a step, which is the last; the call rejects, and the other entries stay", async () => {
       using wire = new WireTap();
       const cache = await filled();
       const reason = new Error("enough");
@@ -120,7 +120,7 @@ describe.each(REAL_STORES)("on %s", (_name, start) => {
     });
   });
 
-  it("whatever lists, counts or removes entries uses a cursor and never KEYS", async () => {
+  it("listing, counting and removing entries uses a cursor and never KEYS", async () => {
     const cache = open({ enableFuzzy: true });
     const uses: readonly [string, () => Promise<unknown>][] = [
       ["keys", () => listed(cache.keys())],
@@ -143,8 +143,8 @@ describe.each(REAL_STORES)("on %s", (_name, start) => {
     expect(await commandCounts(store.masters)).not.toHaveProperty("keys");
   });
 
-  it("only live entries are listed and counted: no dead one, no load, no record of the library's or others'", async () => {
-    // As a pattern, the prefix would match its neighbour's.
+  it("only live entries are listed and counted: no dead ones, no loads, no records of the library or of others", async () => {
+    // Taken as a pattern, the prefix would also match its neighbour.
     const [prefix, neighbour] = ["we*rd[p]", "weXrdp"];
     const [cache, other] = [open({ keyPrefix: prefix }), open({ keyPrefix: prefix })];
     await cache.setMany({ live: 1, "live:too": 2 }, { tags: ["kept"] });
@@ -160,7 +160,7 @@ describe.each(REAL_STORES)("on %s", (_name, start) => {
     await cli("SET", `${prefix}:foreign`, "text");
     await cli("HSET", `${prefix}:foreign-hash`, "field", "text");
 
-    // They are all there to be met.
+    // The server holds all of them.
     const present = ["dead", "expired", "loading", "foreign", "foreign-hash"].map(
       (key) => `${prefix}:${key}`,
     );
@@ -189,12 +189,12 @@ describe("a scan", () => {
   });
   afterEach(() => server.stop());
 
-  /** The server has one key, and answers this to a command about it. */
+  /** A server with one key, and this reply to a command about it. */
   function answering(name: string, answer: string | undefined): void {
     const keep = keeperOf(new Set(["k"]));
     let isSilent = false;
     server.script = (command, client) => {
-      // A server answers in order: after a command without an answer there is none.
+      // A server answers in order: after an unanswered command there are no replies.
       if (command[0] === name) isSilent = answer === undefined;
       if (isSilent) return undefined;
       return command[0] === name ? answer : (greet(command, client) ?? keep(command, client));
@@ -209,7 +209,7 @@ describe("a scan", () => {
 
   const address = (): string => `redis://127.0.0.1:${server.port}`;
 
-  it.each(["SCAN", "GETRANGE", "STRLEN"])("fails where %s is never answered", async (name) => {
+  it.each(["SCAN", "GETRANGE", "STRLEN"])("fails when %s is never answered", async (name) => {
     answering(name, undefined);
     await using backend = opened(address(), { operationTimeoutMs: 100 });
     expect(await failure(scanned(backend))).toBeInstanceOf(OperationTimeoutError);
@@ -234,7 +234,7 @@ describe("a scan", () => {
     expect(server.clients).toEqual([]);
   });
 
-  it("passes over what is gone meanwhile or not a string", async () => {
+  it("skips keys that are gone meanwhile or hold no string", async () => {
     await using backend = opened(address());
     answering("UNUSED", undefined);
     expect(await scanned(backend)).toEqual(["k"]);

@@ -1,4 +1,4 @@
-// Finding and following the master, against sentinels that say what the test wants.
+// Finding and following the master, with scripted sentinels.
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SentinelWatch } from "../../../src/backends/kv/sentinel/sentinel.ts";
 import type { Endpoint } from "../../../src/backends/kv/server/connection.ts";
@@ -10,11 +10,11 @@ import { failure } from "../../support/opened.ts";
 import { until } from "../../support/until.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Nobody listens there: the watch only passes addresses on. */
+/** No server listens there: the watch only passes addresses on. */
 const OLD: HostPort = { host: "10.0.0.1", port: 6379 };
 const NEW: HostPort = { host: "10.0.0.2", port: 6379 };
 
-/** What a sentinel thinks. */
+/** What a sentinel believes. */
 interface Mind {
   master: HostPort | undefined;
   others: readonly HostPort[];
@@ -25,7 +25,7 @@ interface Mind {
 interface Sentinel {
   readonly server: FakeServer;
   readonly mind: Mind;
-  /** What it tells those who listen. */
+  /** What it publishes to subscribers. */
   announce(name: string, master: HostPort): void;
 }
 
@@ -96,7 +96,7 @@ const listeners = ({ server }: Sentinel): number => server.present.filter(isList
 
 const endpointOf = ({ server }: Sentinel): HostPort => server.endpoint;
 
-/** How often a sentinel was asked, listening left aside. */
+/** How often a sentinel was asked, not counting subscriptions. */
 const questions = ({ server }: Sentinel): number =>
   server.clients.filter(({ commands }) => commands.some(([, what]) => what === "SENTINELS")).length;
 
@@ -129,22 +129,22 @@ function watchOf(known: readonly Sentinel[], options: SentinelOptions = {}, name
   return watch;
 }
 
-/** A watch that has found the master, whose server has turned out to be one, and that listens. */
+/** A watch that has found the master, had it confirmed, and is subscribed. */
 async function following(known: readonly Sentinel[], by = known[0]!): Promise<SentinelWatch> {
   const watch = watchOf(known);
   watch.confirmed(await watch.findMaster());
   await until(() => listeners(by) === 1, { what: "it listens" });
-  // The answer behind the subscription has been taken in: left are the heartbeat and the look at what is unanswered.
+  // The reply to the subscription has been processed: the heartbeat and the check for unanswered commands remain.
   await until(() => clock.pending === 2, { what: "the heartbeat has begun" });
   return watch;
 }
 
-/** Lets time pass, a little at a time, until it is so. */
+/** Advances the clock in small steps until the condition holds. */
 const passUntil = (what: string, isSo: () => boolean): Promise<unknown> =>
   until(() => clock.advance(20).then(isSo), { what });
 
 describe("the master", () => {
-  test("is asked for with the login of the sentinels, never with that of the store", async () => {
+  test("is looked up with the sentinels' login, never with the store's", async () => {
     const sentinel = await newSentinel();
     const watch = watchOf([sentinel], { sentinelUsername: "watcher", sentinelPassword: "sentinel-secret" });
     expect(await watch.findMaster()).toEqual(OLD);
@@ -154,13 +154,13 @@ describe("the master", () => {
     expect(JSON.stringify(sentinel.server.commands)).not.toMatch(/data-|SELECT/);
   });
 
-  test("is asked for without a login where the sentinels have none", async () => {
+  test("is looked up without a login if the sentinels have none", async () => {
     const sentinel = await newSentinel();
     expect(await watchOf([sentinel]).findMaster()).toEqual(OLD);
     expect(sentinel.server.commands[0]).toEqual(["HELLO", "3", "SETNAME", "xcache"]);
   });
 
-  test("is asked for once for all who want to know at the same time, and again for those who come later", async () => {
+  test("is looked up once for all concurrent callers, and again for later ones", async () => {
     const sentinel = await newSentinel();
     const watch = watchOf([sentinel]);
     expect(await Promise.all([watch.findMaster(), watch.findMaster(), watch.findMaster()])).toEqual([
@@ -174,7 +174,7 @@ describe("the master", () => {
     expect(questions(sentinel)).toBe(2);
   });
 
-  test("is named by the next sentinel where one is down, does not know the name or makes no sense", async () => {
+  test("is named by the next sentinel when one is down, does not know the name or answers nonsense", async () => {
     const down = await newSentinel();
     const unknowing = await newSentinel({ master: undefined });
     const senseless = await newSentinel({ master: { host: "10.0.0.9", port: 70_000 } });
@@ -186,12 +186,12 @@ describe("the master", () => {
     await down.server.stop().then(() => Object.defineProperty(down.server, "endpoint", { value: OLD }));
     expect(await watch.findMaster()).toEqual(OLD);
     expect([unknowing, senseless, other, good].map(questions)).toEqual([1, 1, 1, 1]);
-    // Who has answered is asked first from then on.
+    // The sentinel that answered is asked first from then on.
     expect(await watch.findMaster()).toEqual(OLD);
     expect([unknowing, senseless, other, good].map(questions)).toEqual([1, 1, 1, 2]);
   });
 
-  test("is asked of the next sentinel as well when one takes long", async () => {
+  test("is looked up at the next sentinel too when one is slow", async () => {
     const silent = await newSentinel({ isSilent: true });
     const good = await newSentinel({ master: NEW });
     const found = watchOf([silent, good]).findMaster();
@@ -203,7 +203,7 @@ describe("the master", () => {
     await until(() => silent.server.present.length === 0, { what: "the slow one is given up" });
   });
 
-  test("may be named by the slow one in the end", async () => {
+  test("may still be named by the slow one", async () => {
     const slow = await newSentinel({ isSilent: true });
     const silent = await newSentinel({ isSilent: true });
     const found = watchOf([slow, silent]).findMaster();
@@ -215,9 +215,9 @@ describe("the master", () => {
     expect(await found).toEqual(OLD);
   });
 
-  test("is looked for no longer than connect_timeout", async () => {
+  test("is searched for at most connect_timeout", async () => {
     const silent = await Promise.all([1, 2, 3].map(() => newSentinel()));
-    // They greet and then say nothing more, again and again.
+    // They answer the greeting and nothing more, every time.
     for (const { server } of silent)
       server.script = (command, client) => (command[0] === "HELLO" ? greet(command, client) : undefined);
     const began = clock.now();
@@ -227,7 +227,7 @@ describe("the master", () => {
     }));
     for (const { server } of silent) {
       await server.received("SENTINEL");
-      // Then the next one is asked as well.
+      // By then the next one is asked too.
       await clock.advance(200);
     }
     await clock.advance(began + CONNECT_TIMEOUT_MS - clock.now());
@@ -237,7 +237,7 @@ describe("the master", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("that no sentinel knows is a clear error, at once", async () => {
+  test("that no sentinel knows gives a clear error at once", async () => {
     const known = [await newSentinel(), await newSentinel()];
     const error = await failure(watchOf(known, {}, "mian").findMaster());
     expect(error).toBeInstanceOf(ConnectionError);
@@ -247,7 +247,7 @@ describe("the master", () => {
     expect(error.hint).toContain("SENTINEL MASTERS");
   });
 
-  test("is not told to a wrong login; the error says whose login it is and holds no password", async () => {
+  test("is not revealed to a wrong login; the error says whose login it is and contains no password", async () => {
     const sentinel = await newSentinel();
     sentinel.server.script = () => "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
     const error = await failure(watchOf([sentinel], { sentinelPassword: "sentinel-secret" }).findMaster());
@@ -259,7 +259,7 @@ describe("the master", () => {
 });
 
 describe("a sentinel", () => {
-  test("that was only heard of is asked when the known ones are gone", async () => {
+  test("learnt of from another is asked when the configured ones are gone", async () => {
     const heardOf = await newSentinel({ master: NEW });
     const known = await newSentinel({ others: [heardOf.server.endpoint] });
     const watch = watchOf([known]);
@@ -270,7 +270,7 @@ describe("a sentinel", () => {
     expect(questions(heardOf)).toBe(1);
   });
 
-  test("whose master turns out to be none is asked last", async () => {
+  test("whose master turns out not to be one is asked last", async () => {
     const stale = await newSentinel({ master: OLD });
     const good = await newSentinel({ master: NEW });
     const watch = watchOf([stale, good]);
@@ -278,11 +278,11 @@ describe("a sentinel", () => {
     watch.connectionLost();
     expect(await watch.findMaster()).toEqual(NEW);
     watch.confirmed(NEW);
-    // A good connection that is lost later is no sign against who named it.
+    // Losing a good connection later does not count against the sentinel that named it.
     watch.connectionLost();
     expect(await watch.findMaster()).toEqual(NEW);
     expect(questions(stale)).toBe(1);
-    // What a stale one says is not listened to either.
+    // Nor is there a subscription to a stale one.
     await until(() => listeners(good) === 1 && listeners(stale) === 0, {
       what: "the good one is listened to",
     });
@@ -290,32 +290,32 @@ describe("a sentinel", () => {
 });
 
 describe("news of another master", () => {
-  test("are passed on at once and believed without asking", async () => {
+  test("are passed on at once and trusted without asking", async () => {
     const [sentinel, other] = [await newSentinel(), await newSentinel()];
     const watch = await following([sentinel, other]);
     const before = questions(sentinel);
     sentinel.announce("other", NEW);
     sentinel.announce("main", NEW);
-    await until(() => switches.length > 0, { what: "the switch is told" });
+    await until(() => switches.length > 0, { what: "the switch is reported" });
     expect(switches).toEqual([NEW]);
     watch.connectionLost();
     expect(await Promise.all([watch.findMaster(), watch.findMaster()])).toEqual([NEW, NEW]);
     expect(questions(sentinel)).toBe(before);
     watch.confirmed(NEW);
-    // The same again is no news.
+    // Repeating it changes nothing.
     sentinel.announce("main", NEW);
     await settle();
     expect(switches).toEqual([NEW]);
   });
 
-  test("of a server that has been accepted stay good when it is asked for once more and then lost", async () => {
+  test("about an accepted server stay valid when the master is looked up again and the connection is then lost", async () => {
     const [sentinel, other] = [await newSentinel(), await newSentinel()];
     const watch = await following([sentinel, other]);
     sentinel.announce("main", NEW);
-    await until(() => switches.length > 0, { what: "the switch is told" });
+    await until(() => switches.length > 0, { what: "the switch is reported" });
     watch.connectionLost();
     watch.confirmed(await watch.findMaster());
-    // Somebody else wants to know, for a connection of his own.
+    // Another lookup, for a separate connection.
     expect(await watch.findMaster()).toEqual(NEW);
     const before = questions(sentinel) + questions(other);
     watch.connectionLost();
@@ -323,18 +323,18 @@ describe("news of another master", () => {
     expect(questions(sentinel) + questions(other)).toBe(before);
   });
 
-  test("that turn out wrong are not believed again", async () => {
+  test("that turn out wrong are not trusted again", async () => {
     const sentinel = await newSentinel();
     const watch = await following([sentinel]);
     sentinel.announce("main", NEW);
-    await until(() => switches.length > 0, { what: "the switch is told" });
+    await until(() => switches.length > 0, { what: "the switch is reported" });
     watch.connectionLost();
     expect(await watch.findMaster()).toEqual(NEW);
     watch.connectionLost();
     expect(await watch.findMaster()).toEqual(OLD);
   });
 
-  test("end a search that is under way", async () => {
+  test("end a running search", async () => {
     const [sentinel, silent] = [await newSentinel(), await newSentinel()];
     const watch = await following([sentinel, silent]);
     const client = sentinel.server.present.find(isListening)!;
@@ -346,47 +346,47 @@ describe("news of another master", () => {
     expect(await found).toEqual(NEW);
   });
 
-  test("that were not told are noticed when the sentinel is asked, every second", async () => {
+  test("that were not published are noticed by asking the sentinel every second", async () => {
     const sentinel = await newSentinel();
     await following([sentinel]);
     sentinel.mind.master = NEW;
     await clock.advance(999);
     expect(switches).toEqual([]);
     await clock.advance(1);
-    await until(() => switches.length > 0, { what: "the switch is told" });
+    await until(() => switches.length > 0, { what: "the switch is reported" });
     expect(switches).toEqual([NEW]);
   });
 
-  test("are asked for every second where listening is forbidden, which is told once", async () => {
+  test("are polled every second where subscribing is forbidden, which is reported once", async () => {
     const sentinel = await newSentinel({ mayListen: false });
     const watch = watchOf([sentinel]);
     watch.confirmed(await watch.findMaster());
-    await until(() => reports.length > 0, { what: "it is told" });
+    await until(() => reports.length > 0, { what: "it is reported" });
     await passUntil("it is back, without listening", () =>
       sentinel.server.present.some(({ commands }) => commands.length >= 2 && !isListening({ commands })),
     );
     await settle();
     sentinel.mind.master = NEW;
     await clock.advance(1_000);
-    await until(() => switches.length > 0, { what: "the switch is told" });
+    await until(() => switches.length > 0, { what: "the switch is reported" });
     expect(switches).toEqual([NEW]);
     expect(reports).toHaveLength(1);
     expect(reports[0]).toContain("NOPERM");
   });
 });
 
-describe("a lost ear", () => {
-  test("is replaced by one at another sentinel, and what was missed is noticed", async () => {
+describe("a lost subscription", () => {
+  test("is replaced by one at another sentinel, and missed news is noticed", async () => {
     const [lost, other] = [await newSentinel(), await newSentinel()];
     await following([lost, other]);
     await lost.server.stop();
     other.mind.master = NEW;
     await passUntil("the other one is listened to", () => listeners(other) === 1);
-    await until(() => switches.length > 0, { what: "the switch is told" });
+    await until(() => switches.length > 0, { what: "the switch is reported" });
     expect(switches).toEqual([NEW]);
   });
 
-  test("at a sentinel that is silent is given up", async () => {
+  test("to a silent sentinel is dropped", async () => {
     const [silent, other] = [await newSentinel(), await newSentinel()];
     await following([silent, other]);
     silent.mind.isSilent = true;
@@ -400,7 +400,7 @@ describe("a lost ear", () => {
     expect(switches).toEqual([]);
   });
 
-  test("is not replaced by a sentinel that lags behind: a third decides", async () => {
+  test("is not replaced by one to a sentinel that lags behind: a third sentinel decides", async () => {
     const lost = await newSentinel({ master: NEW });
     const stale = await newSentinel({ master: OLD });
     const third = await newSentinel({ master: NEW });
@@ -413,7 +413,7 @@ describe("a lost ear", () => {
 });
 
 describe("closing", () => {
-  test("ends a search, the listening and every timer", async () => {
+  test("ends a search, the subscription and every timer", async () => {
     const [sentinel, silent] = [await newSentinel(), await newSentinel()];
     const watch = await following([sentinel, silent]);
     sentinel.mind.isSilent = true;
@@ -428,7 +428,7 @@ describe("closing", () => {
     expect(sentinel.server.present.length + silent.server.present.length).toBe(0);
   });
 
-  test("before anything was asked needs nothing", async () => {
+  test("before the first lookup has nothing to do", async () => {
     const sentinel = await newSentinel();
     watchOf([sentinel]).close();
     await settle();

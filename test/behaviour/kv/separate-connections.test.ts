@@ -1,4 +1,4 @@
-// Scans, and swaps without scripts, have connections of their own: they must lead to the server in use, whatever becomes of it.
+// Scans, and swaps without scripts, have connections of their own, which must lead to the server in use, whatever happens.
 import "../../../src/backends/kv/client.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
@@ -36,7 +36,7 @@ function open(config: CacheConfig = {}): XCache {
 const field = async (of: RedisServer, name: string): Promise<string | undefined> =>
   new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(await of.cli("INFO", "replication"))?.[1];
 
-/** The server takes over the data of the other one, which has none. */
+/** The server copies the data of the other one, which is empty. */
 async function demote(): Promise<void> {
   await server.cli("REPLICAOF", "127.0.0.1", String(other.port));
   await until(async () => (await field(server, "master_link_status")) === "up", {
@@ -44,7 +44,7 @@ async function demote(): Promise<void> {
   });
 }
 
-/** What is left of a scan. */
+/** The remaining steps of a scan. */
 async function rest(keys: AsyncIterator<string>): Promise<string[]> {
   const found: string[] = [];
   for await (const key of { [Symbol.asyncIterator]: () => keys }) found.push(key);
@@ -64,7 +64,7 @@ describe("behind sentinels", () => {
   const openBySentinel = (config: CacheConfig = {}, login = ""): XCache =>
     open({ kvUrl: `redis+sentinel://${login}127.0.0.1:${sentinel.port}/main`, ...config });
 
-  /** The other server is the master now, and the cache uses it. */
+  /** Makes the other server the master, and waits until the cache uses it. */
   async function failOver(): Promise<void> {
     master = other;
     const listener = await sentinel.received("SUBSCRIBE");
@@ -76,7 +76,7 @@ describe("behind sentinels", () => {
   }
 
   it.each([false, true])(
-    "a scan of another server is not taken for an invalidation (near_cache: %s)",
+    "a scan of another server does not count as an invalidation (near_cache: %s)",
     async (nearCache) => {
       const cache = openBySentinel({ nearCache });
       await cache.set("a:1", "old");
@@ -87,7 +87,7 @@ describe("behind sentinels", () => {
     },
   );
 
-  it("a scan of another server is not taken for a list of keys", async () => {
+  it("a scan of another server does not count as a list of keys", async () => {
     const cache = openBySentinel();
     await cache.set("a:1", "old");
     master = other;
@@ -103,13 +103,13 @@ describe("behind sentinels", () => {
     expect(await failure(rest(keys))).toBeInstanceOf(ConnectionError);
   });
 
-  /** Allows no scripts. */
+  /** Forbids scripts. */
   async function forbidScripts(): Promise<void> {
     for (const each of [server, other])
       await each.cli(..."ACL SETUSER app on >secret-word ~* &* +@all -eval -evalsha".split(" "));
   }
 
-  it("swaps without scripts go to no other server than the one in use", async () => {
+  it("swaps without scripts go only to the server in use", async () => {
     await forbidScripts();
     await open({ kvUrl: server.url }).set("k", "old");
     await other.cli("REPLICAOF", "127.0.0.1", String(server.port));
@@ -125,13 +125,13 @@ describe("behind sentinels", () => {
     expect(await cache.getOrSet("k", () => "new")).toBe("new");
   });
 
-  it("swaps without scripts that a replica refuses lead to the master", async () => {
+  it("swaps without scripts that a replica refuses trigger a search for the master", async () => {
     await forbidScripts();
     const cache = openBySentinel({}, "app:secret-word@");
     await cache.getOrSet("before", () => 1);
     master = other;
     await server.cli("REPLICAOF", "127.0.0.1", "1");
-    // Refused at the first attempt at the latest; from then on it looks for the master.
+    // Refused at the first attempt at the latest, which starts the search for the master.
     await cache.getOrSet("after", () => 2);
     expect(await cache.getOrSet("then", () => 3)).toBe(3);
     expect(await other.cli("KEYS", "*:then")).toContain("then");
@@ -178,7 +178,7 @@ describe("a server that becomes a replica during a scan fails it", () => {
   });
 });
 
-it("a scan goes on with a server that was restarted before it", async () => {
+it("a scan works on a server that was restarted before it", async () => {
   const cache = open();
   await cache.set("a", 1);
   await server.restart();

@@ -1,18 +1,18 @@
-// Stamps on a real server: those in use do not look idle to it, and a longer life is asked for rarely.
+// Stamps on a real server: those in use do not look idle to it, and their ttl is rarely extended.
 import { beforeAll, describe, expect, it } from "vitest";
 import { ManualClock } from "../../../src/testing/index.ts";
 import type { XCache } from "../../../src/xcache.ts";
 import { redisCaches } from "../../support/redis-caches.ts";
 import { until } from "../../support/until.ts";
 
-// Time passes faster than the server answers.
+// The clock advances faster than the server answers.
 const caches = redisCaches({ operationTimeout: 60 }, { movableClock: true });
 const { open } = caches;
 
 const UPKEEP_MS = 5_000;
 
 beforeAll(async () => {
-  // A server that evicts what is used least counts uses; like this, each one exactly.
+  // A server with LFU eviction counts uses; with these settings it counts each one exactly.
   for (const [setting, value] of [
     ["maxmemory-policy", "allkeys-lfu"],
     ["lfu-log-factor", "0"],
@@ -24,26 +24,26 @@ beforeAll(async () => {
 const stampOf = (tag: string): string => `${caches.prefix}!t:${tag}`;
 const namespaceStamp = (): string => `${caches.prefix}!n`;
 
-/** How often a key was used, as far as the server knows; asking is no use. */
+/** How often a key was used, as counted by the server; this query does not count. */
 const uses = async (...keys: readonly string[]): Promise<readonly number[]> =>
   Promise.all(keys.map(async (key) => Number(await caches.server.cli("object", "freq", key))));
 
-/** Reads until what can be at hand is. */
+/** Reads until everything cacheable is cached in this process. */
 async function warm(cache: XCache, key: string): Promise<void> {
   for (let read = 0; read < 3; read++) expect(await cache.get(key)).toBe(key);
 }
 
-/** Lets time pass, in which nothing is read, until the server has heard of one more use of the key. */
-async function untilTold(clock: ManualClock, key: string): Promise<void> {
+/** Advances the clock, without reads, until the server has counted one more use of the key. */
+async function untilUseCounted(clock: ManualClock, key: string): Promise<void> {
   const [before = 0] = await uses(key);
   await until(() => clock.advance(UPKEEP_MS / 2).then(async () => (await uses(key))[0]! > before), {
-    what: `the server is told of ${key}`,
+    what: `the server counts a use of ${key}`,
     timeoutMs: 4_000,
   });
 }
 
-describe("stamps that are relied on without asking the server", () => {
-  it.each([true, false])("are told to it every few seconds (near cache %s)", async (nearCache) => {
+describe("stamps relied on without asking the server", () => {
+  it.each([true, false])("are reported to it every few seconds (near cache %s)", async (nearCache) => {
     const clock = new ManualClock();
     const cache = open({ nearCache }, clock);
     await cache.set("hot", "hot", { tags: ["hot"] });
@@ -53,12 +53,12 @@ describe("stamps that are relied on without asking the server", () => {
       const before = await uses(...stamps);
       for (let read = 0; read < 20; read++) await warm(cache, "hot");
       expect(await uses(...stamps), "reads themselves do not show").toEqual(before);
-      await untilTold(clock, stampOf("hot"));
+      await untilUseCounted(clock, stampOf("hot"));
       expect(await uses(...stamps)).toEqual(before.map((count) => count + 1));
     }
   });
 
-  it("are told to it only while they are", async () => {
+  it("are reported to it only while they are in use", async () => {
     const clock = new ManualClock();
     const cache = open({}, clock);
     for (const key of ["idle", "hot"]) {
@@ -66,15 +66,15 @@ describe("stamps that are relied on without asking the server", () => {
       await warm(cache, key);
     }
     // Both were used until now.
-    await untilTold(clock, stampOf("hot"));
+    await untilUseCounted(clock, stampOf("hot"));
     await warm(cache, "hot");
     const before = await uses(stampOf("idle"));
-    await untilTold(clock, stampOf("hot"));
+    await untilUseCounted(clock, stampOf("hot"));
     expect(await uses(stampOf("idle"))).toEqual(before);
   });
 
-  it("are told to it for as long as they are, also by a process whose reads are all served near", async () => {
-    // Whose time stands still: it tells the server nothing.
+  it("are reported to it for as long as they are in use, even by a process whose reads are all near hits", async () => {
+    // Its clock stands still, so it reports nothing to the server.
     const writer = open({}, new ManualClock(undefined, 2));
     await writer.set("hot", "hot", { tags: ["hot"] });
     const clock = new ManualClock();
@@ -82,27 +82,27 @@ describe("stamps that are relied on without asking the server", () => {
     await warm(reader, "hot");
     const [entry] = await uses(`${caches.prefix}:hot`);
     const began = clock.now() - performance.now();
-    const told: number[] = [];
+    const reported: number[] = [];
     for (let upkeep = 0; upkeep < 8; upkeep++) {
       const [before = 0] = await uses(stampOf("hot"));
       for (let step = 0; step < 10; step++) {
         await clock.advance(UPKEEP_MS / 10);
-        // The server's clock keeps step: near copies are dropped when the two move against each other.
+        // The server's clock keeps pace: near copies are dropped when the two clocks drift apart.
         caches.server.setClock((clock.now() - performance.now() - began) / 1_000);
-        // Proves that the server tells of changes; it asks for no record.
+        // Proves that the server's pushes arrive; it reads no record.
         expect(await reader.health()).toBe(true);
         expect(await reader.get("hot")).toBe("hot");
       }
-      told.push((await uses(stampOf("hot")))[0]! - before);
+      reported.push((await uses(stampOf("hot")))[0]! - before);
     }
     expect(await uses(`${caches.prefix}:hot`), "all of it was served near").toEqual([entry]);
-    // A round begins when the one before is over, so that now and then one falls into the next 5 s.
-    const rounds = told.filter((times) => times > 0).length;
-    expect(rounds, `told in each 5 s: ${told}`).toBeGreaterThan(5);
+    // A round begins when the previous one has ended, so now and then one falls into the next 5 s.
+    const rounds = reported.filter((times) => times > 0).length;
+    expect(rounds, `reported in each 5 s: ${reported}`).toBeGreaterThan(5);
   });
 });
 
-/** How many scripts the server has run: one for every stamp that is made or extended. */
+/** How many scripts the server has run: one for every stamp created or extended. */
 async function scripts(): Promise<number> {
   const stats = await caches.server.cli("info", "commandstats");
   return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(
@@ -114,7 +114,7 @@ async function scripts(): Promise<number> {
 const secondsLeft = async (key: string): Promise<number> =>
   Number(await caches.server.cli("pttl", key)) / 1_000;
 
-describe("the life of a tag's stamp", () => {
+describe("the life of a stamp", () => {
   const TTL_S = 4;
 
   it("is extended when less than half of it is left, not before, however much is stored", async () => {
@@ -143,7 +143,7 @@ describe("the life of a tag's stamp", () => {
     expect(await cache.get(`k${stored - 1}`)).toBe(1);
   });
 
-  it("is twice the longest that was asked for, and a shorter one changes nothing", async () => {
+  it("is twice the longest ttl requested, and a shorter one changes nothing", async () => {
     const cache = open();
     const store = (ttl: number): Promise<void> => cache.set(`for-${ttl}`, 1, { ttl, tags: ["t"] });
     await store(30);
@@ -160,7 +160,7 @@ describe("the life of a tag's stamp", () => {
     expect(await secondsLeft(stampOf("t"))).toBeGreaterThan(540);
   });
 
-  it("of a namespace's has no end", async () => {
+  it("is unlimited for a namespace", async () => {
     await open().set("k", 1, { ttl: 1 });
     expect(await caches.server.cli("pttl", namespaceStamp())).toBe("-1");
   });

@@ -1,4 +1,4 @@
-// Four processes with 250 callers each and one cold key: it is loaded once, and those who wait leave the store alone.
+// Four processes with 250 callers each and one cold key: it is loaded once, and waiters hardly query the store.
 import { describe, expect, test } from "vitest";
 import { oneServer, REAL_STORES, type RealStore } from "../../support/kv/real-store.ts";
 import { StampedeProcess, type StampedeSettings } from "../../support/kv/stampede-process.ts";
@@ -8,7 +8,7 @@ const PROCESSES = 4;
 const CALLERS = 250;
 const KEY = "cold";
 
-/** How often the stores were asked for records, by whatever command. */
+/** How many commands that read records the stores received. */
 async function recordCommands({ masters }: RealStore): Promise<number> {
   const stats = await Promise.all(masters.map((server) => server.cli("INFO", "commandstats")));
   const calls = [...stats.join("\n").matchAll(/cmdstat_(?:m?get|set|eval|evalsha):calls=(\d+)/g)];
@@ -18,9 +18,9 @@ async function recordCommands({ masters }: RealStore): Promise<number> {
 type MemberSettings = Pick<StampedeSettings, "config" | "isClockStill">;
 
 interface Stampede {
-  /** What the processes say when they end a load. */
+  /** What the processes report when a load ends. */
   readonly offered: readonly object[];
-  /** Those of the processes that loaded, each as often as it did. */
+  /** The processes that loaded, each listed once per load. */
   readonly loaders: readonly number[];
   /** What all callers got. */
   readonly values: readonly unknown[];
@@ -56,7 +56,7 @@ function expectOneLoad({ offered, loaders, values }: Stampede): void {
   expect(values).toEqual(Array(PROCESSES * CALLERS).fill(offered[loaders[0]!]));
 }
 
-/** Resolves when the holder of a lease says that it goes on, which it does every second. */
+/** Resolves when the holder of a lease has renewed it, which it does every second. */
 async function renewal({ masters }: RealStore, key: string): Promise<void> {
   let least = Number.POSITIVE_INFINITY;
   await until(
@@ -71,7 +71,7 @@ async function renewal({ masters }: RealStore, key: string): Promise<void> {
   );
 }
 
-/** Resolves when nobody asks the store for anything any more. */
+/** Resolves when no process sends the store any more commands. */
 async function silence(store: RealStore): Promise<void> {
   let before: number | undefined;
   await until(
@@ -86,7 +86,7 @@ async function silence(store: RealStore): Promise<void> {
 }
 
 describe.each(REAL_STORES)("a stampede of four processes on %s", (_name, start) => {
-  test("takes one load for all 1,000 callers, and while they wait the store is asked now and then", async () => {
+  test("causes one load for all 1,000 callers, and while they wait the store is only polled now and then", async () => {
     await using store = await start();
     const config = { kvUrl: store.url, keyPrefix: "waiting" };
     let perSecond = Number.NaN;
@@ -97,16 +97,16 @@ describe.each(REAL_STORES)("a stampede of four processes on %s", (_name, start) 
       perSecond = ((await recordCommands(store)) - before) / ((performance.now() - began) / 1_000);
     });
     expectOneLoad(outcome);
-    // Three processes wait; each looks four times a second, eight times at most, and reads twice when it does.
+    // Three processes wait; each polls four times a second, at most eight times, with two reads each time.
     expect(perSecond).toBeLessThan(60);
   });
 });
 
-test("those who wait need no time to pass: the store tells them", async () => {
+test("waiters do not depend on polling: the store notifies them", async () => {
   await using store = await oneServer();
-  const config = { kvUrl: store.url, keyPrefix: "told" };
+  const config = { kvUrl: store.url, keyPrefix: "notified" };
   const outcome = await stampede({ config, isClockStill: true }, () => silence(store));
   expectOneLoad(outcome);
-  // Nobody looks a second time before being told; reads of one process in one tick are one command.
+  // No waiter polls before it is notified; the reads of one process in one tick are one command.
   expect(await recordCommands(store)).toBeLessThan(PROCESSES * 20);
 });

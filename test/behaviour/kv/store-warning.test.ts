@@ -1,11 +1,11 @@
-// A store that fails says so: one process warning when it starts to fail and one when it works again, unless somebody listens.
+// A failing store is reported: one process warning when it starts to fail, one when it works again, unless errors are handled.
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from "vitest";
 import { XCache } from "../../../src/xcache.ts";
 import { makeCertificates } from "../../support/certificate.ts";
 import { startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";
 
-/** On a busy machine nothing but what a test brings about may fail. */
+/** Long timeouts: even on a busy machine only the failures that a test causes may happen. */
 const PATIENT = { operationTimeout: 20, connectTimeout: 20 };
 
 let warned: MockInstance<typeof process.emitWarning>;
@@ -93,7 +93,7 @@ test("TLS against a plain port is named as such, and plain against a TLS port", 
   expect(warnings()[1]?.detail).toContain("rediss://");
 });
 
-test("nothing is warned of where somebody listens to errors, be it in another namespace of the cache", async () => {
+test("there is no warning if errors have a listener, even in another namespace of the cache", async () => {
   const server = await startRedis();
   await server.stop();
   await using cache = new XCache({ ...PATIENT, kvUrl: server.url });

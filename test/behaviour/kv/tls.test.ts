@@ -1,4 +1,4 @@
-// TLS: who is trusted, under which name, and what is said when somebody is not.
+// TLS: which certificates are trusted, under which name, and what the errors say otherwise.
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ afterAll(() => server.stop());
 /** A TLS record: "this was no handshake". */
 const ALERT = Buffer.from([21, 3, 1, 0, 2, 2, 70]);
 
-/** A server that answers whatever arrives with this. Its clients may leave by a reset. */
+/** A server that answers anything with these bytes. Its clients may reset the connection. */
 async function serving(
   answer: (socket: Socket, received: Buffer) => unknown,
 ): Promise<AsyncDisposable & { readonly port: number }> {
@@ -63,7 +63,7 @@ async function reaches(url: string): Promise<boolean> {
   return await works(backend);
 }
 
-/** Why it cannot connect, which must not take long. */
+/** The error with which connecting fails, promptly. */
 async function refusal(url: string): Promise<XCacheError> {
   await using backend = opened(url, { connectTimeoutMs: 500 });
   const began = performance.now();
@@ -121,7 +121,7 @@ describe("a server whose certificate", () => {
     expect(error.hint).toContain("tls_server_name");
   });
 
-  test("nobody vouches for is accepted with tls_verify=false only", async () => {
+  test("no authority has signed is accepted only with tls_verify=false", async () => {
     expect(await reaches(address({ tls_verify: "false" }))).toBe(true);
     expect(await reaches(address({ tls_verify: "false", tls_server_name: "db.example" }))).toBe(true);
     expect(await refusal(address({ tls_verify: "true" }))).toBeInstanceOf(ConnectionError);
@@ -151,7 +151,7 @@ describe("a server that asks for a certificate", () => {
   });
   afterAll(() => demanding.stop());
 
-  test("gets that of tls_cert_file", async () => {
+  test("receives the one in tls_cert_file", async () => {
     const { certFile, keyFile } = await signedFor("client", ours);
     const options = { tls_ca_file: ours.caFile, tls_cert_file: certFile, tls_key_file: keyFile };
     expect(await reaches(address(options, demanding))).toBe(true);
@@ -160,17 +160,17 @@ describe("a server that asks for a certificate", () => {
   test.each([
     ["none", async () => ({})],
     [
-      "one of a stranger",
+      "one of an unknown authority",
       async () => ({ tls_cert_file: strangers.certFile, tls_key_file: strangers.keyFile }),
     ],
-  ])("refuses who has %s", async (_, client) => {
+  ])("refuses a client with %s", async (_, client) => {
     const error = await refusal(address({ tls_ca_file: ours.caFile, ...(await client()) }, demanding));
     expect(error).toBeInstanceOf(ConnectionError);
   });
 });
 
-describe("a file of TLS", () => {
-  test("that cannot be read is an error that names the option", async () => {
+describe("a TLS file", () => {
+  test("that cannot be read gives an error that names the option", async () => {
     for (const option of ["tls_ca_file", "tls_cert_file", "tls_key_file"]) {
       const error = await refusal(address({ [option]: "/nowhere/to/be.found" }));
       expect(error).toBeInstanceOf(ConfigError);
@@ -179,7 +179,7 @@ describe("a file of TLS", () => {
     }
   });
 
-  test("that is no PEM is an error of our own", async () => {
+  test("that is not PEM gives a typed error", async () => {
     const file = join(dirname(ours.caFile), "no.pem");
     writeFileSync(file, "this is no certificate\n");
     for (const options of [{ tls_cert_file: file, tls_key_file: file }, { tls_ca_file: file }]) {
@@ -188,15 +188,15 @@ describe("a file of TLS", () => {
   });
 });
 
-describe("a mix-up of TLS and plain", () => {
-  test("is told where the server speaks no TLS", async () => {
+describe("a mix-up of TLS and plain connections", () => {
+  test("is named in the error when the server does not speak TLS", async () => {
     await using plain = await startRedis();
     const error = await refusal(address({ tls_verify: "false" }, plain));
     expect(error.message).toContain("TLS");
     expect(error.hint).toContain("redis://");
   });
 
-  test("is named at once where the server speaks no TLS, not when connect_timeout is over", async () => {
+  test("is named at once when the server does not speak TLS, not after connect_timeout", async () => {
     await using plain = await startRedis();
     await using backend = opened(address({ tls_verify: "false" }, plain), { connectTimeoutMs: 3_600_000 });
     const error = await failure(backend.connect());
@@ -205,20 +205,20 @@ describe("a mix-up of TLS and plain", () => {
     expect(error.hint).toContain("redis://");
   });
 
-  test("is never seen in a TLS server that only takes its time", async () => {
+  test("is never reported for a TLS server that is merely slow", async () => {
     await using quiet = await serving((socket, [first]) => first === 22 || socket.end(ALERT));
     await using backend = opened(`rediss://127.0.0.1:${quiet.port}`, { connectTimeoutMs: 600 });
     expect(await failure(backend.connect())).toBeInstanceOf(OperationTimeoutError);
   });
 
-  test("is told where the server speaks nothing else", async () => {
+  test("is named in the error when the server speaks only TLS", async () => {
     const error = await refusal(`redis://localhost:${server.port}`);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error.message).toMatch(/ended the connection before it answered, .* TLS|speaks TLS/);
     expect(error.hint).toContain("rediss://");
   });
 
-  test("is named where the server answers with an alert", async () => {
+  test("is named in the error when the server answers with an alert", async () => {
     await using alerting = await serving((socket) => socket.end(ALERT));
     const error = await refusal(`redis://127.0.0.1:${alerting.port}`);
     expect(error.message).toBe(`127.0.0.1:${alerting.port} speaks TLS, and the connection was plain`);

@@ -1,4 +1,4 @@
-// The server tells a process of its own changes too: were those kept back, a change by another would be lost with them.
+// The server pushes a process its own changes too: if those were suppressed, another's change could be lost with them.
 import { describe, expect, it } from "vitest";
 import { settle } from "../../../src/testing/index.ts";
 import type { XCache } from "../../../src/xcache.ts";
@@ -12,7 +12,7 @@ const END = "that was all";
 const caches = redisCaches({ nearCache: true });
 const { open } = caches;
 
-/** What clients send the server meanwhile, in its own words. */
+/** The commands that clients send the server meanwhile, as MONITOR shows them. */
 async function sentDuring(work: () => Promise<void>): Promise<readonly string[]> {
   let begin: () => void = () => {};
   const begun = new Promise<void>((resolve) => {
@@ -28,7 +28,7 @@ async function sentDuring(work: () => Promise<void>): Promise<readonly string[]>
   return (await heard).split("\r\n");
 }
 
-/** Both reach the server while it stands still, `own` first: it finds and does them in one turn of its loop. */
+/** Both reach the server while it is frozen, `own` first, so that it executes them in one turn of its event loop. */
 async function inOneCycle(own: () => Promise<unknown>, foreign: () => Promise<unknown>): Promise<void> {
   caches.server.freeze();
   const changes: Promise<unknown>[] = [];
@@ -43,15 +43,15 @@ async function inOneCycle(own: () => Promise<unknown>, foreign: () => Promise<un
   await Promise.all(changes);
 }
 
-/** Reads until what can be at hand is. */
+/** Reads until everything cacheable is cached in this process. */
 async function warm(cache: XCache, key: string, value: unknown): Promise<void> {
   for (let read = 0; read < 3; read++) expect(await cache.get(key)).toBe(value);
 }
 
-/** A reply comes after every push that was caused before. */
+/** A reply arrives after every push caused before it. */
 const hearAll = (cache: XCache): Promise<unknown> => cache.exists("nothing");
 
-describe("a change by this process and one by another in the same cycle of the server", () => {
+describe("a change by this process and one by another in the same event loop turn of the server", () => {
   it("of one key: the near tier ends with what the other wrote", async () => {
     const [mine, other] = [open(), open()];
     for (let round = 0; round < ROUNDS; round++) {
@@ -62,7 +62,7 @@ describe("a change by this process and one by another in the same cycle of the s
         new Promise((resolve) => {
           finish = resolve;
         });
-      // It writes what it loads without saying so to the near tier: the server does.
+      // It stores the loaded value without notifying the near tier, which the server does.
       const loading = mine.getOrSet("k", load, { forceLoad: true });
       const finished = await until(() => finish, { what: "the load has begun" });
       await inOneCycle(
@@ -76,7 +76,7 @@ describe("a change by this process and one by another in the same cycle of the s
   });
 
   it.each([true, false])(
-    "of one stamp: what the other invalidated is not served (near cache %s)",
+    "of one stamp: entries invalidated by the other are not served (near cache %s)",
     async (nearCache) => {
       const [mine, other] = [open({ nearCache }), open({ nearCache })];
       for (let round = 0; round < ROUNDS; round++) {
@@ -84,7 +84,7 @@ describe("a change by this process and one by another in the same cycle of the s
         await mine.set("k", "old", { ttl: 60, tags });
         await warm(mine, "k", "old");
         await inOneCycle(
-          // Makes the stamp live longer.
+          // Extends the ttl of the stamp.
           () => mine.set("longer", 1, { ttl: 600, tags }),
           () => other.invalidateTags(tags),
         );
@@ -95,8 +95,8 @@ describe("a change by this process and one by another in the same cycle of the s
   );
 });
 
-describe("a process whose own load replaces what it keeps near", () => {
-  it("sees it at once", async () => {
+describe("a process whose own load replaces a near copy", () => {
+  it("sees the new value at once", async () => {
     const mine = open();
     await mine.set("k", "old");
     await warm(mine, "k", "old");
@@ -105,7 +105,7 @@ describe("a process whose own load replaces what it keeps near", () => {
   });
 });
 
-describe("what the server is asked to tell", () => {
+describe("tracking as requested from the server", () => {
   it.each([true, false])(
     "does not leave out this process's own changes (near cache %s)",
     async (nearCache) => {
@@ -117,7 +117,7 @@ describe("what the server is asked to tell", () => {
       const asked = sent.filter((line) => /"client" "tracking"/i.test(line));
       expect(asked.length).toBeGreaterThan(0);
       expect(asked.filter((line) => /noloop|bcast/i.test(line))).toEqual([]);
-      // Each connection that reads is told itself, not by way of another.
+      // Each reading connection receives its own pushes, not through another one.
       expect(asked.filter((line) => /redirect/i.test(line))).toEqual([]);
     },
   );

@@ -1,4 +1,4 @@
-// Large values over a slow network, and more calls at once than a connection carries: data that arrives is no timeout.
+// Large values over a slow network, and more calls at once than a connection carries: arriving data prevents a timeout.
 import { describe, expect, it } from "vitest";
 import { OperationTimeoutError } from "../../../src/core/errors.ts";
 import { timed } from "../../support/opened.ts";
@@ -17,7 +17,7 @@ async function slowed(bytesPerSecond = SPEED) {
   // The relay passes nothing on while it waits for a processor.
   const operationTimeout = soon(0.6);
   const large = new Uint8Array(1.33 * operationTimeout * SPEED).fill(7);
-  // Element by element it would take a minute.
+  // Filling it element by element would take a minute.
   const isLarge = (value: unknown): boolean =>
     value instanceof Uint8Array && Buffer.compare(value, large) === 0;
   const relay = await Relay.start(caches.server.port);
@@ -39,7 +39,7 @@ async function slowed(bytesPerSecond = SPEED) {
 }
 
 describe("a value that takes longer than operation_timeout", () => {
-  it("is read as long as its bytes arrive, and so are those behind it", async () => {
+  it("is read as long as its bytes arrive, and so are the values behind it", async () => {
     await using scene = await slowed();
     const reading = timed(scene.cache.get<Uint8Array>("large"));
     const beside: Promise<unknown>[] = [];
@@ -52,7 +52,7 @@ describe("a value that takes longer than operation_timeout", () => {
     for (const small of await Promise.all(beside)) expect(small).toBe("small");
   });
 
-  it("is written as long as its bytes are taken, and so are those behind it", async () => {
+  it("is written as long as its bytes are accepted, and so are the values behind it", async () => {
     await using scene = await slowed();
     const writing = timed(scene.cache.set("written", scene.large));
     const beside = Array.from({ length: 10 }, (_, at) => scene.cache.set(`beside-${at}`, at));
@@ -110,8 +110,8 @@ describe("more calls at once than a connection carries", () => {
     expect(await cache.get("k59999")).toBe(value);
   });
 
-  it("large ones succeed or are refused with the reason, in bounded memory, and the breaker stays closed", async () => {
-    // Only what is refused at once may fail: nothing is late within this time, also on a busy machine.
+  it("large sets succeed or are refused with a reason, in bounded memory, and the breaker stays closed", async () => {
+    // Only sets refused at once may fail: none times out within this time, even on a busy machine.
     const cache = caches.open({ operationTimeout: soon(10) });
     const value = new Uint8Array(100_000);
     await cache.set("first", value);

@@ -1,4 +1,4 @@
-// What the server is asked to tell of: the stamps that are kept, and entries only where they are kept too.
+// What the server is asked to track: the cached stamps, and entries only if the near tier keeps them.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { XCache } from "../../../src/xcache.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
@@ -13,13 +13,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** How many keys the server would tell somebody of. */
+/** How many keys the server is tracking. */
 async function remembered(): Promise<number> {
   const stats = await server.cli("INFO", "stats");
   return Number(/tracking_total_keys:(\d+)/.exec(stats)?.[1]);
 }
 
-/** Reads entries that another process has written; returns how much more the server remembers then. */
+/** Reads entries that another process has written; returns how many more keys the server then tracks. */
 async function readAll(cache: XCache, writer: XCache): Promise<number> {
   await writer.setMany(Object.fromEntries(ENTRIES.map((key) => [key, key])), { tags: ["t"] });
   const before = await remembered();
@@ -47,36 +47,36 @@ async function withTwo(
   }
 }
 
-/** The address for one who may not say what is to be watched. */
+/** The address for a user who may not choose what is tracked. */
 async function plainUser(): Promise<string> {
   await server.cli("ACL", "SETUSER", "plain", "on", ">pass", "~*", "&*", "+@all", "-client|caching");
   return server.url.replace("://", "://plain:pass@");
 }
 
-/** A tag that another process invalidates is seen here: its stamp is watched in any case. */
-async function expectTold(cache: XCache, writer: XCache): Promise<void> {
+/** Expects another process's tag invalidation to be seen here: its stamp is tracked in any case. */
+async function expectNotified(cache: XCache, writer: XCache): Promise<void> {
   await writer.invalidateTags("t");
   await until(async () => (await cache.get("k0")) === undefined, { what: "it is seen", timeoutMs: 2_000 });
 }
 
-describe("the server remembers of what a cache reads", () => {
+describe("of what a cache reads, the server tracks", () => {
   it("only the stamps while the near tier is off", async () => {
     await withTwo("off", { nearCache: false }, async (cache, writer) => {
       // The namespace's and the tag's.
       expect(await readAll(cache, writer)).toBeLessThanOrEqual(2);
-      await expectTold(cache, writer);
+      await expectNotified(cache, writer);
     });
   });
 
   it("the entries too while it is on", async () => {
     await withTwo("on", { nearCache: true }, async (cache, writer) => {
       expect(await readAll(cache, writer)).toBeGreaterThanOrEqual(ENTRIES.length);
-      await expectTold(cache, writer);
+      await expectNotified(cache, writer);
     });
   });
 
-  describe("by a near tier that is full", () => {
-    /** Reads many entries once; returns of how many more the server would tell. */
+  describe("with a full near tier", () => {
+    /** Reads many entries once; returns how many more keys the server then tracks. */
     async function readOnce(cache: XCache, writer: XCache, read: (keys: string[]) => Promise<unknown>) {
       const some = (name: string): string[] => ENTRIES.map((key) => `${name} ${key}`);
       const all = [...some("filling"), ...some("passing")];
@@ -88,18 +88,18 @@ describe("the server remembers of what a cache reads", () => {
     }
     const nearCache = { maxEntries: 10, maxBytes: 1_000_000 };
 
-    it("only what it keeps of many keys that are asked for together", async () => {
+    it("only the kept ones of many keys that are read together", async () => {
       for (const [name, read] of [
         ["each", (cache: XCache) => (keys: string[]) => Promise.all(keys.map((key) => cache.get(key)))],
         ["many", (cache: XCache) => (keys: string[]) => cache.getMany(keys)],
       ] as const)
         await withTwo(`full ${name}`, { nearCache }, async (cache, writer) => {
-          // Now and then a key is mistaken for one that was there before, and kept.
+          // Now and then a key is mistaken for one seen before, and kept.
           expect(await readOnce(cache, writer, read(cache)), name).toBeLessThan(10);
         });
     });
 
-    it("what it keeps when it comes again, and tells of its changes", async () => {
+    it("a key that is kept when read again, and pushes its changes", async () => {
       await withTwo("again", { nearCache }, async (cache, writer) => {
         await readOnce(cache, writer, (keys) => cache.getMany(keys));
         const [key = ""] = ENTRIES.map((one) => `passing ${one}`);
@@ -109,7 +109,7 @@ describe("the server remembers of what a cache reads", () => {
       });
     });
 
-    it("all the same where it may not be told which", async () => {
+    it("all of it if the user may not choose", async () => {
       await withTwo("full plain", { kvUrl: await plainUser(), nearCache }, async (cache, writer) => {
         const more = await readOnce(cache, writer, (keys) => cache.getMany(keys));
         expect(more).toBeGreaterThanOrEqual(ENTRIES.length);
@@ -117,16 +117,16 @@ describe("the server remembers of what a cache reads", () => {
     });
   });
 
-  it("the entries too where it may not be told which", async () => {
+  it("the entries too if the user may not choose", async () => {
     await withTwo("plain", { kvUrl: await plainUser(), nearCache: false }, async (cache, writer) => {
       expect(await readAll(cache, writer)).toBeGreaterThanOrEqual(ENTRIES.length);
-      await expectTold(cache, writer);
+      await expectNotified(cache, writer);
     });
   });
 });
 
-describe("a right that is taken away while it is in use", () => {
-  it("costs the connection, not the truth", async () => {
+describe("a permission revoked while it is in use", () => {
+  it("ends the connection, but no stale value is served", async () => {
     await server.cli("ACL", "SETUSER", "brief", "on", ">pass", "~*", "&*", "+@all");
     const kvUrl = server.url.replace("://", "://brief:pass@");
     await withTwo("brief", { kvUrl, nearCache: false }, async (cache, writer) => {
@@ -134,7 +134,7 @@ describe("a right that is taken away while it is in use", () => {
       expect(await cache.get("k0")).toBe(1);
       await server.cli("ACL", "SETUSER", "brief", "-client|caching");
       await writer.set("k1", 1, { tags: ["another"] });
-      // Its stamp has to be read, which can no longer be watched on this connection.
+      // Its stamp has to be read, but can no longer be tracked on this connection.
       await until(async () => (await cache.get("k1").catch(() => undefined)) === 1, { what: "it is read" });
       await writer.invalidateTags("another");
       await until(async () => (await cache.get("k1")) === undefined, {

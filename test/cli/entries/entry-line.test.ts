@@ -1,4 +1,4 @@
-// One entry as a line of JSON: what is read, and what is refused.
+// One entry as a line of JSON: what is accepted, and what is refused.
 import { expect, test } from "vitest";
 import { entryLine, readEntryLine } from "../../../src/cli/entries/entry-line.ts";
 import { CommandError } from "../../../src/cli/exit-code.ts";
@@ -26,7 +26,7 @@ test.each([
   expect(() => read(text)).toThrow(wrong);
 });
 
-test("a line needs no more than a key and a value", () => {
+test("a line needs only a key and a value", () => {
   expect(read('{"key":"a","value":null,"more":1}')).toEqual({
     key: "a",
     value: null,
@@ -35,7 +35,7 @@ test("a line needs no more than a key and a value", () => {
   });
 });
 
-test("when it ends counts for more than how long it was to live", () => {
+test("the expiry time takes precedence over the ttl", () => {
   const ttl = (fields: object) => read(JSON.stringify({ key: "a", value: 1, ...fields })).ttl;
   expect(ttl({ ttl_seconds: 600 })).toBe(600);
   expect(ttl({ ttl_seconds: 600, expires_at: "2026-01-01T00:00:05Z" })).toBe(5);

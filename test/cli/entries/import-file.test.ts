@@ -1,4 +1,4 @@
-// export, import and warm: entries as JSON Lines, there and back.
+// export, import and warm: entries as JSON Lines, in both directions.
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -34,7 +34,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   "odd key\n\u001b": null,
 };
 
-test("what export writes import brings back exactly, with tags and the time that is left", async () => {
+test("import restores exactly what export wrote, with tags and the remaining ttl", async () => {
   const [from, to] = [diskUrl(folder, "from"), diskUrl(folder, "to")];
   await withCache({ kvUrl: from }, async (cache) => {
     for (const [key, value] of Object.entries(VALUES))
@@ -57,7 +57,7 @@ test("what export writes import brings back exactly, with tags and the time that
   });
 });
 
-test("export keeps to a pattern and to tags, and goes to stdout as nothing but entries", async () => {
+test("export filters by pattern and tags, and writes only entries to stdout", async () => {
   const kvUrl = diskUrl(folder, "some");
   await withCache({ kvUrl }, async (cache) => {
     await cache.set("a:1", 1, { tags: ["x"] });
@@ -79,7 +79,7 @@ test("export keeps to a pattern and to tags, and goes to stdout as nothing but e
   expect(jsonLines(tag).map(({ key }) => key)).toEqual(["a:1"]);
 });
 
-test("export does not replace a file unless it is forced to", async () => {
+test("export does not replace a file unless forced", async () => {
   const kvUrl = diskUrl(folder, "force");
   await withCache({ kvUrl }, (cache) => cache.set("a", 1));
   writeFileSync(join(folder, "taken.jsonl"), "precious");
@@ -91,7 +91,7 @@ test("export does not replace a file unless it is forced to", async () => {
   expect(readdirSync(folder).filter((name) => name.endsWith(".partial"))).toEqual([]);
 });
 
-test("export neither replaces what is no file nor the link to one, and leaves no file behind when it fails", async () => {
+test("export refuses a special file, writes through a symbolic link, and leaves no file behind when it fails", async () => {
   const kvUrl = diskUrl(folder, "force");
   const device = await run(kvUrl, ["export", "/dev/null", "--force"]);
   expect([device.code, device.stderr]).toEqual([
@@ -108,13 +108,13 @@ test("export neither replaces what is no file nor the link to one, and leaves no
   expect(readdirSync(folder).filter((name) => /partial|bad/.test(name))).toEqual([]);
 });
 
-test("a folder that cannot be written to is an error that says what to do", async () => {
+test("a folder that cannot be written to gives an error with a remedy", async () => {
   const { code, stderr } = await run(diskUrl(folder, "force"), ["export", "/nowhere/x.jsonl"]);
   expect(code).toBe(1);
   expect(stderr).toMatch(/error: .*ENOENT.*\nhint: Check the path/);
 });
 
-test("import leaves out what has ended since, and replaces what is there", async () => {
+test("import skips entries that have expired, and replaces existing ones", async () => {
   const kvUrl = diskUrl(folder, "ended");
   await withCache({ kvUrl }, (cache) => cache.set("b", "old"));
   const lines = [
@@ -128,7 +128,7 @@ test("import leaves out what has ended since, and replaces what is there", async
   });
 });
 
-test("warm leaves alone what is there, and gives what has none a time to live and tags", async () => {
+test("warm keeps existing entries, and adds a ttl and tags to entries without", async () => {
   const kvUrl = diskUrl(folder, "warm");
   await withCache({ kvUrl }, (cache) => cache.set("a", "mine"));
   writeFileSync(
@@ -145,7 +145,7 @@ test("warm leaves alone what is there, and gives what has none a time to live an
   });
 });
 
-test("a bad line ends the import, which names the line and says what was stored before it", async () => {
+test("a bad line ends the import, which names the line and reports what was stored before it", async () => {
   const { code, stderr } = await run(
     diskUrl(folder, "bad"),
     ["import", "-"],
@@ -157,7 +157,7 @@ test("a bad line ends the import, which names the line and says what was stored 
   );
 });
 
-test("a pipe with a name is read like a file", async () => {
+test("a named pipe is read like a file", async () => {
   execFileSync("sh", ["-c", `mkfifo "$0"`, join(folder, "pipe")]);
   const ran = run(diskUrl(folder, "pipe-store"), ["import", "pipe"]);
   await writeFile(join(folder, "pipe"), '{"key":"a","value":1}\n');
@@ -172,7 +172,7 @@ test("a file that cannot be opened is an error of the command line", async () =>
   expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: cannot read socket: ENXIO\nhint: /)]);
 });
 
-test("a file that is not there is an error of the command line", async () => {
+test("a missing file is an error of the command line", async () => {
   const { code, stderr } = await run(diskUrl(folder, "none"), ["warm", "missing.jsonl"]);
   expect([code, stderr.includes("it does not exist")]).toEqual([2, true]);
   expect(existsSync(join(folder, "none"))).toBe(false);

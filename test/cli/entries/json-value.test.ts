@@ -5,7 +5,7 @@ import { fromJson, toJson } from "../../../src/cli/entries/json-value.ts";
 
 const there = (value: unknown): unknown => JSON.parse(JSON.stringify(toJson(value)));
 
-test("every value comes back as it was", () => {
+test("every value survives the round trip", () => {
   const leaf = fc.oneof(
     fc.string({ unit: "binary" }),
     fc.double(),
@@ -36,19 +36,19 @@ test("every value comes back as it was", () => {
   );
 });
 
-test("what JSON can say stands there as itself", () => {
+test("values that JSON can express are written as plain JSON", () => {
   const plain = { a: [1, "x", null, true, { b: -1.5 }] };
   expect(toJson(plain)).toEqual(plain);
 });
 
-test("an object with a $type of its own is not taken for one of ours", () => {
+test("an object with a $type of its own is not mistaken for an encoded value", () => {
   expect(there({ $type: "date", value: "x" })).toEqual({
     $type: "object",
     value: { $type: "date", value: "x" },
   });
 });
 
-test("a type that is not known is refused, the names of all objects' properties among them", () => {
+test("an unknown type is refused, including names of Object.prototype properties", () => {
   for (const type of ["constructor", "toString", "__proto__", "nothing"]) {
     expect(() => fromJson(JSON.parse(`{"$type":"${type}"}`))).toThrow("unknown $type");
   }

@@ -1,4 +1,4 @@
-// Figures drawn from the fleet's history.
+// Figures derived from the fleet's history.
 import { describe, expect, test } from "vitest";
 import { countedBetween, intervals, operationsPerSecond } from "../../../src/cli/stats/fleet-figures.ts";
 import { WatchSeries } from "../../../src/cli/stats/watch-series.ts";
@@ -58,42 +58,42 @@ describe("the current rate", () => {
     processes,
   });
 
-  test("is over the time in which something was counted, not over whole minutes", () => {
+  test("is taken over the time in which something was counted, not over whole minutes", () => {
     expect(operationsPerSecond(stats([active(51, 2_850, 30)]), now)).toBe(95);
     expect(operationsPerSecond(stats([active(51, 2_850, 30), active(52, 950, 10)]), now)).toBe(95);
   });
 
-  test("is that of all processes together", () => {
+  test("sums up all processes", () => {
     expect(operationsPerSecond(stats([active(51, 3 * 2_850, 90, 3)]), now)).toBe(285);
   });
 
-  test("is 0 without recent reports, and takes rows without a time for whole minutes", () => {
+  test("is 0 without recent reports, and counts rows without a duration as whole minutes", () => {
     expect(operationsPerSecond(stats([active(40, 2_850, 30)]), now)).toBe(0);
     expect(operationsPerSecond(stats([minute(51, 60)]), now)).toBe(1);
     expect(operationsPerSecond(stats([]), now)).toBe(0);
   });
 });
 
-describe("what was counted between two looks", () => {
-  test("is what minutes have grown by, and what new ones hold", () => {
+describe("the count between two readings", () => {
+  test("is the growth of known minutes plus the counts of new ones", () => {
     const before = stats([minute(1, 10), minute(2, 5)]);
     const after = stats([minute(1, 12), minute(2, 5), minute(3, 7)]);
     expect(countedBetween(before, after).totalOperations).toBe(9);
   });
 
-  test("is not lessened by minutes that drop out at the other end", () => {
+  test("is not reduced by old minutes that drop out", () => {
     const before = stats([minute(1, 1_000), minute(2, 5)]);
     const after = stats([minute(2, 6)]);
     expect(countedBetween(before, after).totalOperations).toBe(1);
   });
 
-  test("is nothing when nothing was counted", () => {
+  test("is zero when nothing was counted", () => {
     expect(countedBetween(stats([minute(1, 3)]), stats([minute(1, 3)])).totalOperations).toBe(0);
     expect(countedBetween(stats([]), stats([minute(1, 3)])).totalOperations).toBe(3);
   });
 });
 
-test("a curve has a stretch for every minute, or for several where there are too many", () => {
+test("a sparkline has one step per minute, or one per several minutes if there are too many", () => {
   const figures = stats([minute(0, 4, 1, 1), minute(3, 8)], 0);
   const now = START + 3 * 60_000 + 1;
   expect(intervals(figures, now, 10)).toEqual([
@@ -117,7 +117,7 @@ describe("watching", () => {
     activeSeconds,
   });
 
-  test("shows a steady rate as it is at every look, from the first one on", () => {
+  test("shows a steady rate unchanged at every reading, from the first one on", () => {
     const series = new WatchSeries();
     // A process does 95 operations a second and reports them every ten seconds; the store is read every two.
     for (let seconds = 34; seconds < 120; seconds += 2) {
@@ -130,7 +130,7 @@ describe("watching", () => {
     expect(new Set(series.points.map(({ operationsPerSecond: rate }) => rate))).toEqual(new Set([95]));
   });
 
-  test("tells the rate of the latest reports, and what changed since it began", () => {
+  test("shows the rate of the latest reports, and the changes since it began", () => {
     const series = new WatchSeries();
     series.add(stats([counted(0, 0, 0, 0, 0)], 0, 10), 0, START);
     series.add(stats([counted(0, 100, 30, 10, 10)], 0, 15), 10_000, START + 10_000);
@@ -140,7 +140,7 @@ describe("watching", () => {
     expect(series.changes).toMatchObject({ operations: 100, keys: 2 });
   });
 
-  test("begins anew when it is reset", () => {
+  test("starts over when it is reset", () => {
     const series = new WatchSeries();
     series.add(stats([minute(0, 0)], 0, 10), 0, START);
     series.add(stats([minute(0, 100)], 0, 15), 10_000, START);

@@ -12,7 +12,7 @@ const kvUrl = diskUrl(folder);
 const env = { XCACHE_KV_URL: kvUrl };
 const WATCH = ["stats", "--watch", "--interval", "50ms"];
 
-/** A process of the fleet: 3 hits and 1 miss, told to the store when it ends. */
+/** A process of the fleet: 3 hits and 1 miss, reported to the store when it ends. */
 async function work(): Promise<void> {
   const cache = new XCache({ kvUrl });
   await cache.set("a", "x".repeat(100));
@@ -31,7 +31,7 @@ test("stats shows the figures of all processes, with a curve", async () => {
 });
 
 describe("on a terminal", () => {
-  test("the figures are drawn over each other, and change with what processes do", async () => {
+  test("the figures are redrawn in place, and change with what processes do", async () => {
     const terminal = new PseudoTerminal(WATCH, { env });
     await terminal.shows(/hit rate +75\.0 %/);
     await work();
@@ -62,7 +62,7 @@ describe("on a terminal", () => {
     expect(await terminal.ended()).toBe(130);
   });
 
-  test("what does not fit is cut, so that nothing scrolls", async () => {
+  test("output that does not fit is cut, so that nothing scrolls", async () => {
     const terminal = new PseudoTerminal([...WATCH, "--count", "3"], { env, columns: 30, rows: 6 });
     expect(await terminal.ended()).toBe(0);
     expect(terminal.screen.filter(Boolean).length).toBeLessThanOrEqual(5);
@@ -78,7 +78,7 @@ describe("on a terminal", () => {
 });
 
 describe("in a pipe", () => {
-  test("each look is one line", async () => {
+  test("each reading is one line", async () => {
     const { code, stdout } = await xcache([...WATCH, "--count", "2"], { env });
     const lines = stdout.trimEnd().split("\n");
     expect(lines).toHaveLength(2);
@@ -90,13 +90,13 @@ describe("in a pipe", () => {
     expect(code).toBe(0);
   });
 
-  test("each look is one JSON object with --json", async () => {
+  test("each reading is one JSON object with --json", async () => {
     const looks = jsonLines(await xcache([...WATCH, "--count", "2", "--json"], { env }));
     expect(looks).toHaveLength(2);
     expect(looks[0]).toMatchObject({ at: expect.any(String), hit_rate: 0.75, key_count: 1, total_keys: 1 });
   });
 
-  test("a reader that has seen enough ends it without an error, and an interrupt ends it with 130", async () => {
+  test("a reader that closes the pipe ends it without an error, and an interrupt ends it with 130", async () => {
     for (const [end, code] of [
       ["close", 0],
       ["interrupt", 130],

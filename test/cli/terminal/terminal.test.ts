@@ -1,4 +1,4 @@
-// What somebody in front of a terminal sees: colours, questions, and nothing that harms the terminal.
+// What a user at a terminal sees: colours, prompts, and nothing that harms the terminal.
 import { beforeAll, describe, expect, test } from "vitest";
 import { xcache } from "../../behaviour/cli/installed.ts";
 import { PseudoTerminal } from "../../behaviour/cli/pseudo-terminal.ts";
@@ -23,7 +23,7 @@ async function seen(args: readonly string[], more: Readonly<Record<string, strin
 }
 
 describe("a terminal", () => {
-  test("gets colours, a head and a count", async () => {
+  test("gets colours, a header and a count", async () => {
     const { code, output, screen } = await seen(["list", "--long", "--tags", "users"]);
     expect(screen).toEqual([
       "     TTL        SIZE       AGE  KEY  TAGS",
@@ -52,7 +52,7 @@ describe("a terminal", () => {
     expect(forced.stdout).toContain(`${GREEN}PONG`);
   });
 
-  test("is spared raw values that would do something to it", async () => {
+  test("is not sent raw values with control characters", async () => {
     const { code, output } = await seen(["get", "bell", "--raw"]);
     expect(code).toBe(2);
     expect(output).not.toContain("\u0007");
@@ -60,10 +60,10 @@ describe("a terminal", () => {
   });
 });
 
-describe("a question", () => {
+describe("a prompt", () => {
   const keys = (): Promise<string> => xcache(["list"], { env }).then(({ stdout }) => stdout);
 
-  test("is asked with the count before entries are removed, and a no removes nothing", async () => {
+  test("shows the count before entries are removed, and a no removes nothing", async () => {
     const terminal = new PseudoTerminal(["invalidate", "--tags", "users"], { env });
     await terminal.shows('Remove 2 entries with the tag "users"? [y/N]');
     terminal.type("n\r");
@@ -72,7 +72,7 @@ describe("a question", () => {
     expect(await keys()).toContain("user:1");
   });
 
-  test("that is answered by Ctrl-C removes nothing and ends with 130", async () => {
+  test("answered by Ctrl-C removes nothing and exits with 130", async () => {
     const terminal = new PseudoTerminal(["clear"], { env });
     await terminal.shows("[y/N]");
     terminal.type("\u0003");
@@ -80,7 +80,7 @@ describe("a question", () => {
     expect(await keys()).toContain("user:1");
   });
 
-  test("that is answered by yes is followed by the deed", async () => {
+  test("answered by yes removes the entries", async () => {
     const terminal = new PseudoTerminal(["invalidate", "--tags", "users"], { env });
     await terminal.shows("[y/N]");
     terminal.type("yes\r");

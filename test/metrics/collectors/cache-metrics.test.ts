@@ -11,7 +11,7 @@ import { reportingCache } from "../reporting-cache.ts";
 
 const METHODS = ["increment", "gauge", "histogram", "timing"] as const;
 
-/** A collector each of whose methods does the same. */
+/** A collector whose methods all do the same. */
 const collectorThat = (does: () => void | Promise<void>): Collector => ({
   increment: does,
   gauge: does,
@@ -38,19 +38,19 @@ describe("CacheMetrics", () => {
     expect(other.calls).toEqual(one.calls);
   });
 
-  it("tells a collector once, however often it is in the list", () => {
+  it("calls a collector once, however often it is in the list", () => {
     const collector = new ListeningCollector();
     new CacheMetrics([collector, collector]).increment("orders");
     expect(collector.calls).toHaveLength(1);
   });
 
-  it("warns if two collectors send to the same place, where everything would count twice", () => {
+  it("warns if two collectors send to the same destination, which would count everything twice", () => {
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     onTestFinished(() => warn.mockRestore());
     const push = new PushCollector({ prefix: "shop" });
     const provider = { getMeter: () => ({}) } as unknown as OtelMeterProvider;
     const otel = new OtelCollector({ meterProvider: provider });
-    // The same object counts once, and other prefixes, ports and providers are other places.
+    // The same object counts once, and other prefixes, ports and providers are other destinations.
     const others = [
       new PushCollector({ prefix: "other" }),
       new PushCollector({ prefix: "shop", port: 8126 }),
@@ -85,7 +85,7 @@ describe("CacheMetrics", () => {
     expect(() => new CacheMetrics(collectors as never)).toThrow(ConfigError);
   });
 
-  it("is itself a collector, and one that a configuration names is wrapped once", () => {
+  it("is itself a collector, and is not wrapped again when a configuration names it", () => {
     expectTypeOf<CacheMetrics>().toExtend<Collector>();
     const [metrics, collector] = [new CacheMetrics(), new ListeningCollector()];
     expect(metricsOf(metrics)).toBe(metrics);
@@ -95,7 +95,7 @@ describe("CacheMetrics", () => {
 });
 
 describe("a broken collector", () => {
-  it("that throws harms nobody, and each throw is counted", () => {
+  it("that throws affects no call, and each throw is counted", () => {
     const listening = new ListeningCollector();
     const broken = collectorThat(() => {
       throw new Error("broken");
@@ -119,7 +119,7 @@ describe("a broken collector", () => {
     expect(metrics.failures[0]).toMatchObject({ thrown: 0, rejected: 4, hung: 0 });
   });
 
-  it("that hangs is left alone after a thousand calls, and asked again once it answers", async () => {
+  it("that hangs is skipped after a thousand pending calls, and called again once it answers", async () => {
     const answers: (() => void)[] = [];
     const metrics = new CacheMetrics([
       collectorThat(() => new Promise<void>((resolve) => answers.push(resolve))),
@@ -138,7 +138,7 @@ describe("a broken collector", () => {
       collectorThat(
         () =>
           ({
-            // biome-ignore lint/suspicious/noThenProperty: a promise that is none
+            // biome-ignore lint/suspicious/noThenProperty: a fake promise
             get then() {
               throw new Error("hostile");
             },
@@ -163,7 +163,7 @@ describe("a broken collector", () => {
     ]);
   });
 
-  it("is told to the other collectors", async () => {
+  it("is reported to the other collectors", async () => {
     const listening = new ListeningCollector();
     class Broken extends NoOpCollector {
       override increment(): void {
@@ -181,7 +181,7 @@ describe("a broken collector", () => {
 });
 
 describe("what caches count", () => {
-  it("is told in sums shortly after it happened, and each thing once", async () => {
+  it("is reported in sums shortly after it happened, each event once", async () => {
     const listening = new ListeningCollector();
     const { source, telemetry, clock } = reportingCache();
     new CacheMetrics([listening]).attach(source);
@@ -212,21 +212,21 @@ describe("what caches count", () => {
     ]);
   });
 
-  it("reaches a collector that extends the one that does nothing", async () => {
-    const told: string[] = [];
+  it("reaches a collector that extends the no-op collector", async () => {
+    const received: string[] = [];
     class Own extends NoOpCollector {
       override increment(metric?: string): void {
-        told.push(String(metric));
+        received.push(String(metric));
       }
     }
     const { source, telemetry, clock } = reportingCache();
     new CacheMetrics([new Own()]).attach(source);
     telemetry.written("k", []);
     await clock.advance(10);
-    expect(told).toEqual(["cache.sets.total"]);
+    expect(received).toEqual(["cache.sets.total"]);
   });
 
-  it("wakes the feed whatever it is", async () => {
+  it("wakes the feed, whichever metric it is", async () => {
     const { source, telemetry, clock } = reportingCache();
     new CacheMetrics([new ListeningCollector()]).attach(source);
     const things: (() => void)[] = [
@@ -245,7 +245,7 @@ describe("what caches count", () => {
     }
   });
 
-  it("errors are told by operation, type and class, never by their words", async () => {
+  it("includes errors by operation, type and class, never by message", async () => {
     class Odd extends Error {}
     const listening = new ListeningCollector();
     const { source, telemetry, clock } = reportingCache();
@@ -265,7 +265,7 @@ describe("what caches count", () => {
     ]);
   });
 
-  it("durations are told one by one, with how many calls each stands for", async () => {
+  it("includes durations one by one, with the number of calls that each stands for", async () => {
     const listening = new ListeningCollector();
     const { source, telemetry, clock } = reportingCache();
     new CacheMetrics([listening]).attach(source);
@@ -279,7 +279,7 @@ describe("what caches count", () => {
     expect(listening.rates).toEqual([undefined, 0.25]);
   });
 
-  it("of very many durations some are told, which stand for all", async () => {
+  it("includes a sample of very many durations, which stands for all", async () => {
     const listening = new ListeningCollector();
     const { source, telemetry, clock } = reportingCache();
     new CacheMetrics([listening]).attach(source);
@@ -289,7 +289,7 @@ describe("what caches count", () => {
     expect(listening.rates.reduce<number>((sum, rate) => sum + 1 / (rate ?? 1), 0)).toBeCloseTo(2_000);
   });
 
-  it("is summed over caches, also over those that have left and come back", async () => {
+  it("is summed over caches, including those that have left and come back", async () => {
     const listening = new ListeningCollector();
     const [a, b] = [reportingCache(), reportingCache()];
     const metrics = new CacheMetrics([listening]);
@@ -309,30 +309,30 @@ describe("what caches count", () => {
     expect(listening.total("cache.gets.total", "hit")).toBe(4);
   });
 
-  it("gauges are told at every mark of a collection that was started", async () => {
+  it("includes gauges at every interval once collection has started", async () => {
     const listening = new ListeningCollector();
     const { source, telemetry, clock, store } = reportingCache();
     new CacheMetrics([listening]).attach(source);
     telemetry.hit("k");
     telemetry.recorder.start();
     await settle();
-    const told = (metric: string): number[] => listening.of(metric).map(([, , value]) => value);
-    expect(told("cache.hit_rate")).toEqual([1]);
-    expect([told("cache.keys_count"), told("cache.size_bytes")]).toEqual([[3], [700]]);
+    const valuesOf = (metric: string): number[] => listening.of(metric).map(([, , value]) => value);
+    expect(valuesOf("cache.hit_rate")).toEqual([1]);
+    expect([valuesOf("cache.keys_count"), valuesOf("cache.size_bytes")]).toEqual([[3], [700]]);
     store.keys = 9;
     store.breaker = true;
     telemetry.looked("k", false);
     await clock.advance(10_000);
-    expect(told("cache.hit_rate")).toEqual([1, 0.5]);
-    expect(told("cache.keys_count")).toEqual([3, 9]);
-    expect(told("cache.circuit_breaker_open")).toEqual([0, 1]);
+    expect(valuesOf("cache.hit_rate")).toEqual([1, 0.5]);
+    expect(valuesOf("cache.keys_count")).toEqual([3, 9]);
+    expect(valuesOf("cache.circuit_breaker_open")).toEqual([0, 1]);
     store.fails = true;
     await clock.advance(10_000);
-    expect(told("cache.keys_count")).toEqual([3, 9]);
-    expect(told("cache.hit_rate")).toHaveLength(3);
+    expect(valuesOf("cache.keys_count")).toEqual([3, 9]);
+    expect(valuesOf("cache.hit_rate")).toHaveLength(3);
   });
 
-  it("flush tells at once and flushes collectors that keep something back, whatever they do", async () => {
+  it("is reported at once by flush, which also flushes buffering collectors, even failing ones", async () => {
     const flushed: string[] = [];
     const lasting = Object.assign(new ListeningCollector(), {
       flush: () => Promise.reject(new Error("down")),
@@ -350,7 +350,7 @@ describe("what caches count", () => {
     expect(flushed).toEqual(["closed"]);
   });
 
-  it("flush and close wait 15 seconds for a collector that hangs, and the others are closed at once", async () => {
+  it("is flushed and closed within 15 seconds if a collector hangs, and the others are closed at once", async () => {
     const clock = new ManualClock();
     const closed: string[] = [];
     const hang = () => new Promise<void>(() => {});

@@ -1,4 +1,4 @@
-// What a process adds to the rows of all: whatever the store does, and however long the rows are kept.
+// What a process adds to the fleet's history: whatever the store does, and however long the rows are kept.
 import { describe, expect, it } from "vitest";
 import { type CounterRow, type Counters, LocalCounters } from "../../../src/core/counters.ts";
 import { LocalRecords, type OwnRecords } from "../../../src/core/own-records.ts";
@@ -12,7 +12,7 @@ import { ManualClock } from "../../../src/testing/manual-clock.ts";
 const DAY_MS = 86_400_000;
 const OWN = {} as CacheStats;
 
-/** Counters that can be made to fail, and that record how often it is written. */
+/** Counters that can be made to fail, and that record how often they are written. */
 class FailingCounters implements Counters {
   readonly #rows: LocalCounters;
   fails = false;
@@ -37,7 +37,7 @@ class FailingCounters implements Counters {
   }
 }
 
-/** What a history needs besides its counts. */
+/** The other dependencies of a history. */
 const around = (clock: ManualClock, records: OwnRecords = new LocalRecords(clock)) => ({
   clock,
   records,
@@ -61,7 +61,7 @@ function keeping() {
   return { clock, recorder, counters, records, history, leave, count };
 }
 
-it("says over how much time was counted, so that rates need not know when it was reported", async () => {
+it("includes the time covered, so that rates do not depend on when it was reported", async () => {
   const { clock, history, count } = keeping();
   for (let at = 0; at < 40; at++) {
     count();
@@ -73,8 +73,8 @@ it("says over how much time was counted, so that rates need not know when it was
   expect(minutes.map((minute) => minute.activeSeconds)).toEqual([activeSeconds]);
 });
 
-describe("what the store did not take", () => {
-  it("is offered again every ten seconds, also by a process that has become idle", async () => {
+describe("a report that the store did not accept", () => {
+  it("is retried every ten seconds, even by a process that has become idle", async () => {
     const { clock, counters, history, count } = keeping();
     counters.fails = true;
     count();
@@ -90,7 +90,7 @@ describe("what the store did not take", () => {
     expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
   });
 
-  it("is not offered again by a cache that has left, and leaves no timer", async () => {
+  it("is not retried by a cache that has left, and leaves no timer", async () => {
     const { clock, counters, leave, count } = keeping();
     counters.fails = true;
     count();
@@ -102,7 +102,7 @@ describe("what the store did not take", () => {
 });
 
 describe("the minutes", () => {
-  it("of a hundred days, all of them used, can be asked for at once", async () => {
+  it("of a hundred days, all of them used, can be read at once", async () => {
     const clock = new ManualClock(Date.UTC(2026, 0, 1));
     const now = clock.now();
     const minutes = 100 * 24 * 60;
@@ -123,15 +123,15 @@ describe("the minutes", () => {
     expect(stats.history).toHaveLength(minutes + 1);
   });
 
-  it("a process that adds several times in a minute, or across its end, is one process in each", async () => {
+  it("count a process once each, even if it reports several times in one, or across its end", async () => {
     const { clock, history, count } = keeping();
     for (let times = 0; times < 9; times++) {
       count();
       await clock.advance(10_000);
     }
-    const { processes, history: told } = await history.fleet(OWN, 3_600);
+    const { processes, history: minutes } = await history.fleet(OWN, 3_600);
     expect(processes).toBe(1);
-    expect(told.map((minute) => [minute.processes, minute.totalHits])).toEqual([
+    expect(minutes.map((minute) => [minute.processes, minute.totalHits])).toEqual([
       [1, 5],
       [1, 4],
     ]);
@@ -139,7 +139,7 @@ describe("the minutes", () => {
 });
 
 describe("an answer", () => {
-  /** A counters whose next addition ends when it is told to. */
+  /** Counters whose next addition ends when the test lets it. */
   function slowly(counters: FailingCounters): { taken(): void; refused(): void } {
     const add = counters.add.bind(counters);
     let end: (fails: boolean) => void = () => {};
@@ -156,7 +156,7 @@ describe("an answer", () => {
     return { taken: () => end(false), refused: () => end(true) };
   }
 
-  it("has what was counted a moment ago, and writes nothing", async () => {
+  it("includes what was counted a moment ago, and writes nothing", async () => {
     const { counters, history, count } = keeping();
     for (let times = 1; times <= 5; times++) {
       count();
@@ -166,7 +166,7 @@ describe("an answer", () => {
   });
 
   it.each(["taken", "refused"] as const)(
-    "has what is just being added exactly once, also when it is %s in the end",
+    "includes a report in flight exactly once, even if it is %s in the end",
     async (outcome) => {
       const { clock, counters, history, count } = keeping();
       count();
@@ -181,14 +181,14 @@ describe("an answer", () => {
     },
   );
 
-  it("an addition waits for a reading under way, and neither counts it twice nor loses it", async () => {
+  it("is complete: an addition waits for a running read, and is neither counted twice nor lost", async () => {
     const { clock, counters, history, count } = keeping();
     count();
     const read = counters.read.bind(counters);
     let go: () => void = () => {};
-    const told = new Promise<void>((resolve) => (go = resolve));
+    const released = new Promise<void>((resolve) => (go = resolve));
     counters.read = async (names) => {
-      await told;
+      await released;
       return read(names);
     };
     const asked = history.fleet(OWN, 3_600);
@@ -201,7 +201,7 @@ describe("an answer", () => {
     expect(await history.fleet(OWN, 3_600)).toMatchObject({ totalHits: 1, processes: 1 });
   });
 
-  it("what is counted while the rest is being added is added the next time", async () => {
+  it("is complete: what is counted during an addition is added the next time", async () => {
     const { clock, counters, history, count } = keeping();
     count();
     const addition = slowly(counters);
@@ -218,7 +218,7 @@ describe("an answer", () => {
 });
 
 describe("two caches on one namespace", () => {
-  it("are one process that writes once in ten seconds, and see what either counted", async () => {
+  it("are one process that writes once in ten seconds, and each sees what either counted", async () => {
     const { clock, counters, records, history, count } = keeping();
     const recorder = new Recorder(clock);
     const other = new History({ ...around(clock, records), recorder, counters, retentionMs: DAY_MS });
@@ -232,7 +232,7 @@ describe("two caches on one namespace", () => {
     recorder.hits = 5;
     recorder.wake();
     leave();
-    // What one that left has counted is added by the other.
+    // What a departed cache has counted is added by the other.
     await clock.advance(10_000);
     expect(counters.writes).toBe(2);
     expect(clock.pending).toBe(0);

@@ -1,4 +1,4 @@
-// What processes report about themselves: who is alive, calls by function, invalidations, changes of state; all bounded.
+// What processes report about themselves: liveness, calls by function, invalidations, changes of state; all bounded.
 import { describe, expect, it, onTestFinished } from "vitest";
 import { cached } from "../../../src/functions/cached.ts";
 import { AlertManager, MemoryBackend, type XCache } from "../../../src/index.ts";
@@ -27,14 +27,14 @@ describe("a process", () => {
     expect(own).toMatchObject({ pid: process.pid, isSelf: true, totalHits: 1, totalMisses: 1, hitRate: 0.5 });
     expect(own).toMatchObject({ circuitBreaker: "closed", alerts: [], states: [] });
     await clock.advance(300_000);
-    // Nothing was called in the last minute, and the process is alive.
+    // There were no calls in the last minute, but the process is alive.
     const [idle] = (await cache.getActivity()).processes;
     expect(idle).toMatchObject({ totalHits: 0, seconds: 60, seenAt: new Date(clock.now()).toISOString() });
     await cache.disconnect();
     expect(clock.pending).toBe(0);
   });
 
-  it("is not counted for looking, however often", async () => {
+  it("is not counted for reading the figures, however often", async () => {
     const { cache } = opened();
     await cache.set("a", 1);
     const before = cache.getComprehensiveMetrics().totalOperations;
@@ -90,7 +90,7 @@ describe("a process", () => {
 });
 
 describe("calls by function", () => {
-  it("are told apart as hits, loads, coalesced and stale, with the time of the loads and the ttl", async () => {
+  it("are counted as hits, loads, coalesced and stale, with the time of the loads and the ttl", async () => {
     const { cache, clock } = opened();
     const waiting: (() => void)[] = [];
     const slow = cached((id: number) => new Promise<number>((resolve) => waiting.push(() => resolve(id))), {
@@ -136,7 +136,7 @@ describe("calls by function", () => {
     expect(functions).toMatchObject([{ name: "failing", calls: 1, hits: 0, loads: 1, errors: 1 }]);
   });
 
-  it("of a function that calls another one are counted for each", async () => {
+  it("of a function that calls another are counted for both", async () => {
     const { cache } = opened();
     const inner = cached(async (id: number) => id, { cache, name: "inner" });
     const outer = cached(

@@ -58,7 +58,7 @@ describe("OtelCollector", () => {
     });
   });
 
-  it("takes any name of the application's, and drops and counts another type or no number", async () => {
+  it("accepts any name of the application, and drops and counts another type or a non-number", async () => {
     const { meterProvider, exported } = sdk();
     const collector = new OtelCollector({ meterProvider });
     collector.increment("orders", 2, { shop: "a" });

@@ -83,7 +83,7 @@ describe("the series", () => {
     expect(series.get(`${name}_sum{operation="get"}`)).toBeCloseTo(100.60012);
   });
 
-  it("take namespace, subsystem and constant labels", async () => {
+  it("accept namespace, subsystem and constant labels", async () => {
     const { page, metrics } = pulled({ namespace: "my-app", subsystem: "api", labels: { region: "eu" } });
     metrics.gauge("cache.health", 1, { host: "a" });
     const { series } = await page();
@@ -100,7 +100,7 @@ describe("the series", () => {
     expect((await page()).series.get(`shop_cache_errors_total{${labels}}`)).toBe(1);
   });
 
-  it("never fall when a cache leaves, while what only a present cache can tell goes with it", async () => {
+  it("never decrease when a cache leaves, while its gauges disappear with it", async () => {
     const { telemetry, page, leave } = pulled();
     telemetry.hit("k");
     leave();
@@ -110,7 +110,7 @@ describe("the series", () => {
     expect(series.has("shop_cache_circuit_breaker_open")).toBe(false);
   });
 
-  it("tell the state of the store", async () => {
+  it("show the state of the store", async () => {
     const { store, page } = pulled();
     Object.assign(store, { breaker: true, pool: 0.75, waiting: 4, memory: 0.5 });
     const { series } = await page();
@@ -120,7 +120,7 @@ describe("the series", () => {
     expect(series.get("shop_cache_memory_usage")).toBe(0.5);
   });
 
-  it("a store that does not tell its size costs only those series, and is asked every five seconds at most", async () => {
+  it("lack only the size if the store does not report it, which is asked at most every five seconds", async () => {
     const { store, page, clock } = pulled();
     await Promise.all([page(), page()]);
     expect(store.asked).toBe(1);
@@ -132,7 +132,7 @@ describe("the series", () => {
     expect(series.get("shop_cache_hits_total")).toBe(0);
   });
 
-  it("count what collectors did not take", async () => {
+  it("count what collectors did not accept", async () => {
     const collector = new PullCollector({ registry: new BuiltInRegistry() });
     class Broken extends NoOpCollector {
       override gauge(): void {
@@ -146,7 +146,7 @@ describe("the series", () => {
 });
 
 describe("the application's own metrics", () => {
-  it("take any name on first use, dots as underscores", async () => {
+  it("accept any name on first use, dots as underscores", async () => {
     const { metrics, page } = pulled();
     metrics.gauge("cache.health", 1);
     metrics.gauge("cache.health", 0);
@@ -207,7 +207,7 @@ describe("the application's own metrics", () => {
     );
   });
 
-  it("whatever they are called and labelled, the page stays one that can be read", async () => {
+  it("keep the page parseable, whatever their names and labels", async () => {
     const anything = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.constantFrom('"', "\\", "\n", "\\n", "{}", " 1\nx 2"),
@@ -233,7 +233,7 @@ describe("the application's own metrics", () => {
   });
 });
 
-describe("what would spoil a series", () => {
+describe("input that would spoil a series", () => {
   it("is dropped: an observation that stands for no number of others", async () => {
     const { collector, page } = pulled();
     for (const rate of [0, -1, 2, Number.NaN, Number.POSITIVE_INFINITY])
@@ -243,7 +243,7 @@ describe("what would spoil a series", () => {
     expect((await page()).series.get("shop_sizes_count")).toBe(2);
   });
 
-  it("is made harmless: half characters, which would all look the same, and endless labels", async () => {
+  it("is made harmless: lone surrogates, which would all look the same, and very long labels", async () => {
     const { collector, page } = pulled();
     for (const half of ["\ud800", "\ud801", "\udc00"]) collector.increment("visits", 1, { from: half });
     collector.increment("visits", 1, { from: "x".repeat(1_000_000) });
@@ -255,7 +255,7 @@ describe("what would spoil a series", () => {
     expect((await page()).series.get('shop_visits{from="\ufffd"}')).toBe(3);
   });
 
-  it("of a second collector in the same registry is a typed error that says what to do", () => {
+  it("from a second collector in the same registry is a typed error with a remedy", () => {
     const registry = new Registry();
     pulled({ registry });
     expect(() => pulled({ registry })).toThrow(
@@ -298,7 +298,7 @@ describe("the endpoint", () => {
     }
   });
 
-  it("a port that is taken is an error that names it, and a warning for who does not ask", async () => {
+  it("on a port in use fails with an error that names it, or a warning if the error is not awaited", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     onTestFinished(() => void taken.close());
     await once(taken, "listening");
@@ -314,14 +314,14 @@ describe("the endpoint", () => {
     await collector.close();
   });
 
-  it("close frees the port, also under open connections, and takes the series out of the registry", async () => {
+  it("frees the port on close, even with open connections, and removes the series from the registry", async () => {
     const registry = new Registry();
     const asked = new EventEmitter();
     const { collector, source } = pulled({ port: 0, registry });
     const storeState = vi.spyOn(source, "storeState");
     storeState.mockImplementationOnce(() => {
       asked.emit("asked");
-      throw new Error("not told");
+      throw new Error("not shown");
     });
     const { port } = await collector.listening();
     const idle = connect(port, "127.0.0.1");
@@ -338,11 +338,11 @@ describe("the endpoint", () => {
     await expect(ask(port, "/metrics")).rejects.toThrow("ECONNREFUSED");
   });
 
-  it("without a port there is none, and asking for it says so", async () => {
+  it("does not exist without a port, and waiting for it rejects with the reason", async () => {
     await expect(pulled().collector.listening()).rejects.toMatchObject({ code: "FEATURE_DISABLED" });
   });
 
-  it("tells nothing of a registry that fails", async () => {
+  it("reveals nothing about a failing registry", async () => {
     const registry: MetricRegistry = {
       contentType: "text/plain",
       registerMetric: () => {},
@@ -357,16 +357,16 @@ describe("the endpoint", () => {
 
 describe("options", () => {
   it.each<[string, unknown]>([
-    ["a port that is none", { port: 70_000 }],
-    ["a fraction of a port", { port: 1.5 }],
-    ["a port as text", { port: "9090" }],
-    ["an address that would be every address", { port: 0, host: "" }],
-    ["a namespace that is no text", { namespace: 5 }],
-    ["labels that are no text", { labels: { a: 5 } }],
-    ["a label's name that is none", { labels: { "a-b": "x" } }],
-    ["a label that a metric has", { labels: { operation: "x" } }],
-    ["a label of the server's", { labels: { __name__: "x" } }],
-    ["a registry that is none", { registry: {} }],
+    ["an invalid port", { port: 70_000 }],
+    ["a fractional port", { port: 1.5 }],
+    ["a port as a string", { port: "9090" }],
+    ["an empty host, which would mean every address", { port: 0, host: "" }],
+    ["a namespace that is not a string", { namespace: 5 }],
+    ["labels that are not strings", { labels: { a: 5 } }],
+    ["an invalid label name", { labels: { "a-b": "x" } }],
+    ["a label that a metric already has", { labels: { operation: "x" } }],
+    ["a label reserved by the server", { labels: { __name__: "x" } }],
+    ["a value that is not a registry", { registry: {} }],
     ["an unknown one", { nmespace: "x" }],
   ])("%s is refused", (_, options) => {
     expect(() => new PullCollector(options as PullCollectorOptions)).toThrow(ConfigError);

@@ -19,7 +19,7 @@ describe("counting errors", () => {
     ]);
   });
 
-  it("of classes without end ends at a thousand series, and no error is lost", () => {
+  it("of ever new classes stops at a thousand series, and no error is lost", () => {
     const counts = new ErrorCounts();
     for (let at = 0; at < 1_500; at++) counts.count("get", classNamed(`Made${at}`));
     const all = [...counts].map(([, counted]) => counted);
@@ -33,11 +33,11 @@ describe("counting errors", () => {
     expect(all[0]?.count).toBe(2);
   });
 
-  it("bears an error that cannot tell its class", () => {
+  it("tolerates an error whose class cannot be read", () => {
     const counts = new ErrorCounts();
     const odd = Object.defineProperty(new Error("odd"), "constructor", {
       get() {
-        throw new Error("not told");
+        throw new Error("not shown");
       },
     });
     counts.count("get", odd);

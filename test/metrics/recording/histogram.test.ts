@@ -8,7 +8,7 @@ function filled(samples: readonly number[]): Histogram {
   return histogram;
 }
 
-/** The bounds between which a sample is only known to lie. */
+/** The bounds of the bucket that holds a sample. */
 function bucketOf(sample: number): [low: number, high: number] {
   const at = LATENCY_BUCKETS.findIndex((bound) => sample <= bound);
   if (at < 0) return [LATENCY_BUCKETS.at(-1) as number, LATENCY_BUCKETS.at(-1) as number];
@@ -22,7 +22,7 @@ describe("the buckets", () => {
     expect([...LATENCY_BUCKETS].sort((a, b) => a - b)).toEqual(LATENCY_BUCKETS);
   });
 
-  it("a sample on a bound belongs below it, one above all of them to the last", () => {
+  it("count a sample on a bound below it, and one above all bounds in the last", () => {
     const histogram = filled([0.00005, 0.000051, 10, 11]);
     expect([...histogram.counts].map((count, at) => [at, count]).filter(([, count]) => count !== 0)).toEqual([
       [0, 1],
@@ -34,12 +34,12 @@ describe("the buckets", () => {
 });
 
 describe("quantiles", () => {
-  it("without samples everything is 0", () => {
+  it("are all 0 without samples", () => {
     const empty = new Histogram();
     expect([empty.mean(), empty.quantile(0), empty.quantile(0.5), empty.quantile(1)]).toEqual([0, 0, 0, 0]);
   });
 
-  it("lie in the bucket of the sample that the sorted list has there", () => {
+  it("lie in the bucket of the sample at that rank", () => {
     const sample = fc.double({ min: 1e-6, max: 20, noNaN: true });
     fc.assert(
       fc.property(
@@ -57,7 +57,7 @@ describe("quantiles", () => {
     );
   });
 
-  it("never fall as the fraction rises", () => {
+  it("never decrease as the fraction rises", () => {
     const histogram = filled([0.0002, 0.003, 0.003, 0.04, 0.5, 6, 30]);
     let last = 0;
     for (let fraction = 0; fraction <= 1; fraction += 0.01) {
@@ -72,7 +72,7 @@ describe("quantiles", () => {
     expect(histogram.quantile(1)).toBe(1);
   });
 
-  it("above the last bound they are that bound: no more is known", () => {
+  it("above the last bound are that bound, since no more is known", () => {
     expect(filled([50, 60]).quantile(0.99)).toBe(10);
   });
 });

@@ -10,22 +10,22 @@ function call(record: OperationRecord, now: number): Timing | undefined {
   return timing;
 }
 
-describe("which calls are timed", () => {
-  it("all of those that come seldom", () => {
+describe("the timed calls", () => {
+  it("are all of them while calls are rare", () => {
     const record = new OperationRecord();
     for (let minute = 0; minute < 500; minute++) {
       expect(call(record, minute * 60_000)).toEqual({ startedAt: minute * 60_000, weight: 1 });
     }
   });
 
-  it("of many within a second the first 32, then one in 127", () => {
+  it("are the first 32 within a second, then one in 127", () => {
     const record = new OperationRecord();
     const timed: number[] = [];
     for (let at = 0; at <= 127 * 3; at++) if (call(record, 0) !== undefined) timed.push(at);
     expect(timed).toEqual([...Array.from({ length: 32 }, (_, at) => at), 127, 254, 381]);
   });
 
-  it("more again once a second has passed", () => {
+  it("are more again once a second has passed", () => {
     const record = new OperationRecord();
     for (let at = 0; at < 127; at++) call(record, 0);
     const timed = Array.from({ length: 40 }, () => call(record, 1_000)?.weight);
@@ -34,7 +34,7 @@ describe("which calls are timed", () => {
     expect(timed.slice(32)).toEqual(Array.from({ length: 8 }, () => undefined));
   });
 
-  it("those that are timed stand for all before them, at any pace", () => {
+  it("stand for all calls before them, at any rate", () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 400 }), { maxLength: 600 }), (pauses) => {
         const record = new OperationRecord();
@@ -54,7 +54,7 @@ describe("which calls are timed", () => {
     );
   });
 
-  it("calls under way together weigh one each, and later ones make up for it", () => {
+  it("weigh one each while concurrent, and later ones make up for it", () => {
     const record = new OperationRecord();
     const weights = Array.from({ length: 20 }, () => record.begin(0).weight);
     expect(weights).toEqual(Array.from({ length: 20 }, () => 1));
@@ -62,7 +62,7 @@ describe("which calls are timed", () => {
     expect(record.begin(0).weight).toBe(11);
   });
 
-  it("gets that are timed stand for all gets, hits and others alike", () => {
+  it("stand for all gets, hits and misses alike", () => {
     const telemetry = new Telemetry(new ManualClock());
     for (let n = 0; n < 1_000; n++) {
       const timing = telemetry.gets.timesNext ? telemetry.begin(telemetry.gets) : undefined;

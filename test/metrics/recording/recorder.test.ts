@@ -21,7 +21,7 @@ function addCalls(record: OperationRecord, calls: number): void {
 }
 
 describe("hit rate", () => {
-  it("is hits of all lookups, and 0 before the first", () => {
+  it("is the share of hits in all lookups, and 0 before the first", () => {
     const { recorder } = recorderAt();
     expect(recorder.hitRate()).toBe(0);
     recorder.hits = 3;
@@ -31,7 +31,7 @@ describe("hit rate", () => {
 });
 
 describe("rates", () => {
-  it("before collection has started they are the average of the whole life", async () => {
+  it("are the lifetime average before collection has started", async () => {
     const { recorder, clock } = recorderAt();
     addCalls(recorder.operation("get"), 100);
     recorder.evictions = 20;
@@ -39,7 +39,7 @@ describe("rates", () => {
     expect(recorder.comprehensive(FACTS)).toMatchObject({ operationsPerSecond: 2, evictionRate: 0.4 });
   });
 
-  it("while collecting they are those of about the last minute", async () => {
+  it("cover about the last minute while collecting", async () => {
     const { recorder, clock } = recorderAt();
     addCalls(recorder.operation("get"), 1_000_000);
     await clock.advance(3_600_000);
@@ -61,14 +61,14 @@ describe("rates", () => {
     recorder.stop();
   });
 
-  it("while collecting also hit rate, error rate and response times are of about the last minute", async () => {
+  it("cover about the last minute while collecting, as do hit rate, error rate and response times", async () => {
     const { recorder, clock } = recorderAt();
     recorder.hits = 1_000_000;
     addCalls(recorder.operation("get"), 1_000_000);
     for (let n = 0; n < 1_000; n++) recorder.operation("get").latency.add(0.0001);
     recorder.start();
     await clock.advance(1_000);
-    // Nothing has happened since: what is known is of before.
+    // Nothing has happened since, so the figures are the earlier ones.
     expect(recorder.comprehensive(FACTS)).toMatchObject({ hitRate: 1, errorRate: 0 });
     recorder.misses = 3;
     recorder.hits += 1;
@@ -86,7 +86,7 @@ describe("rates", () => {
     recorder.stop();
   });
 
-  it("without collection they are of the last minute as well, for whoever asks again and again", async () => {
+  it("cover the last minute without collection too, if they are read repeatedly", async () => {
     const { recorder, clock } = recorderAt();
     const get = recorder.operation("get");
     recorder.misses = 1_000_000;
@@ -105,7 +105,7 @@ describe("rates", () => {
     expect(metrics.errorRate).toBeCloseTo(0.005, 6);
   });
 
-  it("without collection they are those since the look before, when that is longer ago than a minute", async () => {
+  it("cover the time since the previous reading without collection, if that is over a minute ago", async () => {
     const { recorder, clock } = recorderAt();
     const get = recorder.operation("get");
     addCalls(get, 1_000_000);
@@ -118,7 +118,7 @@ describe("rates", () => {
     expect(recorder.comprehensive(FACTS).operationsPerSecond).toBeCloseTo(300 / 241, 6);
   });
 
-  it("once collection has started they are those since then, however often somebody asked before", async () => {
+  it("cover the time since collection has started, however often they were read before", async () => {
     const { recorder, clock } = recorderAt();
     const get = recorder.operation("get");
     for (let second = 0; second < 120; second++) {
@@ -133,13 +133,13 @@ describe("rates", () => {
     recorder.stop();
   });
 
-  it("in the very moment it begins a rate is finite", () => {
+  it("are finite at the very moment of the start", () => {
     const { recorder } = recorderAt();
     addCalls(recorder.operation("get"), 5);
     expect(Number.isFinite(recorder.comprehensive(FACTS).operationsPerSecond)).toBe(true);
   });
 
-  it("starting twice sets one timer, stopping ends it, and it can be started again", async () => {
+  it("use one timer if started twice, none when stopped, and can be started again", async () => {
     const { recorder, clock } = recorderAt();
     recorder.start();
     recorder.start();
@@ -158,7 +158,7 @@ describe("rates", () => {
 });
 
 describe("errors", () => {
-  it("are counted in all and by operation; those of the connection also by themselves", () => {
+  it("are counted in total and by operation; connection errors also separately", () => {
     const { recorder } = recorderAt();
     addCalls(recorder.operation("get"), 8);
     recorder.failed("get", new InvalidKeyError("bad"));
@@ -171,7 +171,7 @@ describe("errors", () => {
     expect(metrics.byOperation.set).toMatchObject({ count: 0, errors: 2 });
   });
 
-  it("only a store that is not reached or does not answer is a failed connection", () => {
+  it("count as failed connections only if the store is unreachable or does not answer", () => {
     const { recorder } = recorderAt();
     recorder.failed("getOrSet", new OperationTimeoutError("slow load", { code: "LOAD_TIMEOUT" }));
     recorder.failed("get", new ConnectionError("closed", { code: "DISCONNECTED" }));
@@ -184,7 +184,7 @@ describe("errors", () => {
     expect(recorder.errors).toBe(6);
   });
 
-  it("the rate is 0 before the first operation and never above 1", () => {
+  it("have a rate of 0 before the first operation, and never above 1", () => {
     const { recorder } = recorderAt();
     expect(recorder.comprehensive(FACTS).errorRate).toBe(0);
     addCalls(recorder.operation("get"), 1);
@@ -193,7 +193,7 @@ describe("errors", () => {
   });
 });
 
-describe("the error rate of a cache that rests", () => {
+describe("the error rate of an idle cache", () => {
   it.each([
     ["while collecting", true],
     ["without collection", false],
@@ -216,7 +216,7 @@ describe("the error rate of a cache that rests", () => {
     recorder.stop();
   });
 
-  it("is 0 at the first look, when nothing failed in the minute before it", async () => {
+  it("is 0 at the first reading, if nothing failed in the minute before it", async () => {
     const { recorder, clock } = recorderAt();
     addCalls(recorder.operation("get"), 10);
     recorder.failed("get", new Error("no"));
@@ -224,7 +224,7 @@ describe("the error rate of a cache that rests", () => {
     expect(recorder.comprehensive(FACTS).errorRate).toBe(0);
   });
 
-  it("is 0 when only something in the background failed", async () => {
+  it("is 0 if only background work failed", async () => {
     const { recorder, clock } = recorderAt();
     addCalls(recorder.operation("get"), 10);
     recorder.start();
@@ -236,7 +236,7 @@ describe("the error rate of a cache that rests", () => {
 });
 
 describe("latencies", () => {
-  it("are told by operation, and of all together by what each weighs", () => {
+  it("are reported by operation, and for all together by weight", () => {
     const { recorder } = recorderAt();
     for (let n = 0; n < 99; n++) recorder.operation("get").latency.add(0.0004);
     recorder.operation("set").latency.add(3);
@@ -250,7 +250,7 @@ describe("latencies", () => {
 });
 
 describe("stats", () => {
-  it("hands on what the store says of keys and bytes", async () => {
+  it("passes on the store's figures for keys and bytes", async () => {
     const { recorder, clock } = recorderAt();
     await clock.advance(1_500);
     const stats = recorder.stats({ keys: 7, bytes: 3 * 1024 * 1024, approximate: true });

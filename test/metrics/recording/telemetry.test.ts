@@ -41,7 +41,7 @@ describe("timing", () => {
     }
   });
 
-  it("run counts what works and what fails, and hands on both", async () => {
+  it("counts successes and failures in run, and passes on both", async () => {
     const clock = new ManualClock();
     const telemetry = new Telemetry(clock);
     const failure = new ConnectionError("lost");
@@ -57,7 +57,7 @@ describe("timing", () => {
     expect(telemetry.recorder.comprehensive(FACTS).byOperation.clear).toMatchObject({ count: 3, errors: 2 });
   });
 
-  it("a timed call takes as long as the clock says", async () => {
+  it("measures a timed call by the clock", async () => {
     const clock = new ManualClock();
     const telemetry = new Telemetry(clock);
     const call = telemetry.run("clear", () => new Promise<void>((resolve) => clock.after(250, resolve)));
@@ -67,7 +67,7 @@ describe("timing", () => {
   });
 });
 
-describe("what the store tells", () => {
+describe("what the store reports", () => {
   it("is passed on: its own evictions, every background failure, every state of the breaker", () => {
     const telemetry = new Telemetry(new ManualClock());
     const heard: unknown[] = [];
@@ -91,19 +91,19 @@ describe("what the store tells", () => {
 });
 
 describe("deletes", () => {
-  it("count the keys that were there, and tell of every key that was to go", () => {
+  it("count the keys that existed, and emit an event for every key given", () => {
     const telemetry = new Telemetry(new ManualClock());
-    const told: string[] = [];
-    telemetry.events.add("delete", ({ key }) => told.push(key));
+    const deleted: string[] = [];
+    telemetry.events.add("delete", ({ key }) => deleted.push(key));
     telemetry.deleted(["a", "b", "c"], 1);
     telemetry.deleted(["d"], 0);
     expect(telemetry.recorder.deletes).toBe(1);
-    expect(told).toEqual(["a", "b", "c", "d"]);
+    expect(deleted).toEqual(["a", "b", "c", "d"]);
   });
 });
 
 describe("an observer", () => {
-  it("says which namespace it is for, so that a store need not ask it about others", () => {
+  it("names its namespace, so that a store need not call it for others", () => {
     const telemetry = new Telemetry(new ManualClock());
     const space = {} as Namespace;
     expect(telemetry.observer(space).namespace).toBe(space);

@@ -13,7 +13,7 @@ async function pushing(options: PushCollectorOptions = {}) {
   const clock = new ManualClock();
   const collector = new PushCollector({ port: daemon.port, prefix: "app.cache", ...options }, clock);
   onTestFinished(() => collector.close());
-  /** What has come once everything is sent. */
+  /** What has arrived once everything is sent. */
   const sent = async (count: number): Promise<string[]> => {
     await collector.flush();
     await daemon.received(count);
@@ -23,7 +23,7 @@ async function pushing(options: PushCollectorOptions = {}) {
 }
 
 describe("the lines", () => {
-  it("of what a cache does are those of the specification", async () => {
+  it("for a cache's operations are those of the specification", async () => {
     const { collector, sent } = await pushing({ useTags: true });
     const { telemetry, source, clock } = reportingCache();
     new CacheMetrics([collector]).attach(source);
@@ -52,14 +52,14 @@ describe("the lines", () => {
     for (const line of lines) readLine(line);
   });
 
-  it("have no tags unless they are asked for", async () => {
+  it("have no tags unless enabled", async () => {
     const { collector, sent } = await pushing();
     collector.increment("cache.gets.total", 1, { result: "hit" });
     collector.histogram("cache.operation_duration", 0.001, { operation: "get" });
     expect(await sent(2)).toEqual(["app.cache.gets:1|c", "app.cache.operation_duration:0.001|h"]);
   });
 
-  it("of the application's own metrics leave out cache and total, and send times in seconds", async () => {
+  it("for the application's own metrics omit cache and total, and send times in seconds", async () => {
     const { collector, sent } = await pushing({ prefix: "p" });
     collector.increment("cache.health_check_errors");
     collector.gauge("cache.error_rate.get", 0.25);
@@ -75,7 +75,7 @@ describe("the lines", () => {
     ]);
   });
 
-  it("set a negative gauge instead of lowering it", async () => {
+  it("set a negative gauge instead of decrementing it", async () => {
     const { collector, sent } = await pushing({ prefix: "" });
     collector.gauge("heat", -3);
     expect(await sent(2)).toEqual(["heat:0|g", "heat:-3|g"]);
@@ -102,7 +102,7 @@ describe("the lines", () => {
     );
   });
 
-  it("hold nothing but one measurement, whatever names and tags contain", async () => {
+  it("contain exactly one measurement, whatever names and tags contain", async () => {
     const { collector, daemon, sent } = await pushing({ useTags: true });
     const hostile = ["a\nb:1|c", "x|g", "#", "@0.1", "a:b", "a,b", " ", "é\u2028ü", "\u0000", "..", ""];
     for (const name of hostile) collector.increment(`n${name}`, 1, { [`k${name}`]: name });
@@ -123,7 +123,7 @@ describe("the lines", () => {
 });
 
 describe("a sample rate", () => {
-  it("sends that share of counts, told by |@, and nothing is lost to rounding", async () => {
+  it("sends that share of counts, marked by |@, and loses nothing to rounding", async () => {
     const { collector, sent } = await pushing({ sampleRate: 0.1, prefix: "p", useTags: true });
     for (let n = 0; n < 20; n++) collector.increment("orders", 7, { shop: "a" });
     const lines = (await sent(14)).map(readLine);
@@ -145,7 +145,7 @@ describe("a sample rate", () => {
     expect(lines.find(({ name }) => name === "p.heat")).toMatchObject({ value: 5, rate: 1 });
   });
 
-  it("is never told as 0, which a daemon would divide by, nor as what is no share", async () => {
+  it("is never sent as 0, by which a daemon would divide, nor as an invalid share", async () => {
     const { collector, sent } = await pushing({ sampleRate: 1 });
     collector.histogram("sizes", 1, {}, 1e-15);
     for (const rate of [0, -0.5, 1.5, Number.NaN]) collector.histogram("sizes", 1, {}, rate);
@@ -153,7 +153,7 @@ describe("a sample rate", () => {
     expect(collector.dropped).toBe(4);
   });
 
-  it("is multiplied with what an observation stands for anyway", async () => {
+  it("is multiplied by the number of calls that an observation stands for", async () => {
     const { collector, sent } = await pushing({ prefix: "p" });
     collector.histogram("sizes", 1, undefined, 0.25);
     expect(await sent(1)).toEqual(["p.sizes:1|h|@0.25"]);
@@ -161,7 +161,7 @@ describe("a sample rate", () => {
 });
 
 describe("datagrams", () => {
-  it("hold many lines, none is longer than 1432 bytes and no line is torn", async () => {
+  it("contain many lines, are at most 1432 bytes long, and split no line", async () => {
     const { collector, daemon, sent } = await pushing({ useTags: true });
     for (let n = 0; n < 500; n++) collector.increment("orders", n + 1, { shop: "ü".repeat(n % 80) });
     await sent(500);
@@ -170,7 +170,7 @@ describe("datagrams", () => {
     expect(daemon.lines().map(({ value }) => value)).toEqual(Array.from({ length: 500 }, (_, n) => n + 1));
   });
 
-  it("leave by themselves within 100 ms, without a timer when nothing is measured", async () => {
+  it("are sent within 100 ms, without a timer when nothing is measured", async () => {
     const { collector, daemon, clock } = await pushing();
     expect(clock.pending).toBe(0);
     collector.increment("a");
@@ -181,7 +181,7 @@ describe("datagrams", () => {
     expect(daemon.datagrams).toHaveLength(1);
   });
 
-  it("that wait are sent by close, and measuring after it opens the socket again", async () => {
+  it("that are pending are sent by close, and a later measurement reopens the socket", async () => {
     const { collector, daemon } = await pushing({ prefix: "p" });
     collector.increment("a");
     await collector.close();
@@ -192,15 +192,15 @@ describe("datagrams", () => {
     expect(daemon.texts()).toEqual(["p.a:1|c", "p.b:1|c"]);
   });
 
-  it("reach a daemon that is named instead of numbered", async () => {
+  it("reach a daemon given by host name", async () => {
     const { collector, sent } = await pushing({ host: "localhost" });
     collector.increment("a");
     expect(await sent(1)).toEqual(["app.cache.a:1|c"]);
   });
 });
 
-describe("a daemon that is not there", () => {
-  it("is no error, and costs a bounded amount of memory", async () => {
+describe("an absent daemon", () => {
+  it("causes no error, and uses a bounded amount of memory", async () => {
     const clock = new ManualClock();
     const collector = new PushCollector({ port: 9 }, clock);
     for (let n = 0; n < 50_000; n++) collector.gauge(`some.long.enough.name.${n}`, n);
@@ -232,7 +232,7 @@ describe("a daemon that is not there", () => {
 describe("options", () => {
   it.each<[string, unknown]>([
     ["port 0", { port: 0 }],
-    ["a host that is no text", { host: 5 }],
+    ["a host that is not a string", { host: 5 }],
     ["a sample rate of 0", { sampleRate: 0 }],
     ["a sample rate above 1", { sampleRate: 1.5 }],
     ["a timeout of 0", { timeout: 0 }],

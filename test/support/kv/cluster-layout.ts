@@ -1,4 +1,4 @@
-// Who is who in a real cluster, and how a slot is moved in it by hand.
+// The layout of a real cluster, and how to move a slot in it by hand.
 import type { RedisServer } from "../redis.ts";
 import type { RedisCluster } from "../redis-cluster.ts";
 import { until } from "../until.ts";
@@ -59,7 +59,7 @@ export async function endMove(cluster: RedisCluster, { slot, from, to }: Move): 
   );
 }
 
-/** How many times the servers have answered so, such as MOVED. */
+/** How many times the servers have answered with this error, such as MOVED. */
 export async function timesAnswered(cluster: RedisCluster, code: string): Promise<number> {
   const infos = await Promise.all(cluster.nodes.map((node) => node.cli("INFO", "errorstats")));
   return infos.reduce(

@@ -9,7 +9,7 @@ import { systemClock } from "../../../src/core/clock.ts";
 import { bulk, type FakeClient, FakeServer, greet } from "./fake-server.ts";
 import { type NodeHostOptions, nodeHost } from "./node-host.ts";
 
-/** Slots and who holds them, as a server tells it; a host of null is one that the server does not know. */
+/** Slots and their owners, as a server reports them; a host of null is one that the server does not know. */
 export type Row = readonly [first: number, last: number, ...servers: { host: string | null; port: number }[]];
 
 /** What a scripted server answers to commands about keys; undefined: nothing. */
@@ -65,7 +65,7 @@ function slotsReply(rows: readonly Row[]): string {
 
 export interface SceneOptions extends Omit<NodeHostOptions, "clock"> {
   readonly poolSize?: number;
-  /** Nobody uses a server before this resolves. */
+  /** A server is not used before this resolves. */
   readonly met?: NodeHost["onServer"];
   /** Of pauses; 0 makes them shortest. */
   readonly random?: number;
@@ -86,7 +86,7 @@ export class Scene {
     return new Scene(await Promise.all(Array.from({ length: count }, () => ScriptedServer.start())));
   }
 
-  /** Every server tells this from now on. */
+  /** Every server reports these rows from now on. */
   tell(...rows: readonly Row[]): void {
     for (const server of this.servers) server.rows = rows;
   }

@@ -1,4 +1,4 @@
-// How often real servers have carried out each command, by their own count.
+// How often real servers have executed each command, by their own count.
 import type { RedisServer } from "../redis.ts";
 
 /** Commands that the test itself gives. */
@@ -16,7 +16,7 @@ export async function commandCounts(
   return counts;
 }
 
-/** From now on, they count from nothing. */
+/** Resets the counts. */
 export async function countAnew(servers: readonly RedisServer[]): Promise<void> {
   await Promise.all(servers.map((server) => server.cli("CONFIG", "RESETSTAT")));
 }

@@ -46,7 +46,7 @@ export const sentinelFor =
 /** The smallest record there is, as a store keeps it. */
 const STAMP = encodeRecord({ kind: "stamp", version: "8 bytes.", expires: Number.POSITIVE_INFINITY });
 
-/** What a server answers to whoever looks through it, all in one step, and asks for the records under these keys. */
+/** What a server answers to a client that scans it, in one step, and reads the records under these keys. */
 export const keeperOf =
   (keys: ReadonlySet<string>): Script =>
   ([name, key = ""], { socket }) => {
@@ -67,7 +67,7 @@ export const keeperOf =
 
 export const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
-/** What a client tries when it connects, to find out what it is allowed; no script needs to know. */
+/** The commands that a client tries on connecting, to find out what it may do; scripts need not handle them. */
 const PROBED: Readonly<Record<string, string>> = {
   "SCAN 0 COUNT 1": `*2\r\n${bulk("0")}*0\r\n`,
   [`EVALSHA ${"0".repeat(40)} 0`]: "-NOSCRIPT No matching script\r\n",

@@ -1,4 +1,4 @@
-// Servers whose replicas can be cut off and then made masters, without what was written meanwhile.
+// Servers whose replicas can be cut off and then promoted, without the writes made meanwhile.
 import { type RedisServer, redisCli } from "../redis.ts";
 import { startCluster } from "../redis-cluster.ts";
 import { startSentinel } from "../redis-sentinel.ts";
@@ -9,7 +9,7 @@ export interface Fleet {
   readonly url: string;
   /** From now on no write reaches a replica; every one before has. */
   cutReplication(): Promise<void>;
-  /** Kills every master; resolves when its replica, which lacks something, has taken its place. */
+  /** Kills every master; resolves when its replica, which lacks writes, has taken over. */
   failOver(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -19,7 +19,7 @@ interface Pair {
   readonly replica: RedisServer;
 }
 
-/** Servers tell since when they run in whole seconds: this long, and no namespace is older than its servers. */
+/** Servers report their uptime in whole seconds: after this long, no namespace looks older than its servers. */
 const OLD_ENOUGH_SECONDS = 4;
 
 export async function startSentinelFleet(): Promise<Fleet> {
@@ -33,13 +33,13 @@ export async function startSentinelFleet(): Promise<Fleet> {
       what: "the sentinels name the replica",
     });
   };
-  // Nobody but the test takes the master for dead.
+  // Only the test declares the master dead.
   const patience = ["SET", "main", "down-after-milliseconds", "60000"];
   await Promise.all(sentinel.sentinels.map(({ port }) => tell(port, ...patience)));
   return fleetOf(sentinel, [{ master, replica }], promote);
 }
 
-/** All three masters fail at once, so that it concerns every key. */
+/** All three masters fail at once, so that every key is affected. */
 export async function startClusterFleet(): Promise<Fleet> {
   const cluster = await startCluster({ redis: { args: ["--repl-diskless-sync-delay", "0"] } });
   const all = await seats(cluster);
@@ -84,7 +84,7 @@ async function untilOldEnough({ replica }: Pair): Promise<void> {
   });
 }
 
-/** Ends the replica's connection; it does not get another one, since the master refuses its password. */
+/** Ends the replica's connection; it cannot reconnect, since the master refuses its password. */
 async function cut({ master, replica }: Pair): Promise<void> {
   await until(
     async () => {

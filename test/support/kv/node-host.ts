@@ -1,4 +1,4 @@
-// What a server of a cluster is opened with when nobody has to be told anything.
+// Default options for opening a cluster server, with callbacks that do nothing.
 import type { NodeHost } from "../../../src/backends/kv/server/node.ts";
 import { Restrictions } from "../../../src/backends/kv/server/restrictions.ts";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";

@@ -2,7 +2,7 @@
 import { reservePort } from "../port.ts";
 import { type RedisServer, redisCli } from "../redis.ts";
 
-/** The server goes on elsewhere, and comes back with all it had. */
+/** The server keeps running elsewhere, and comes back with all its data. */
 export async function whileOutOfReach(server: RedisServer, work: () => Promise<void>): Promise<void> {
   const elsewhere = await reservePort();
   const cli = (...args: readonly string[]): Promise<string> => redisCli(elsewhere.port, {}, args);

@@ -66,7 +66,7 @@ function doubleText(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-/** What the reader makes of it, in a form that can be compared: bytes as hex, errors by their words. */
+/** What the reader returns for it, in a comparable form: bytes as hex, errors by message. */
 export function meaning(sent: Sent): unknown {
   switch (sent.kind) {
     case "simple":

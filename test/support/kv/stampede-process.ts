@@ -1,4 +1,4 @@
-// One process of a stampede: its callers all ask for one key at once, and its load ends when the test says so.
+// One process of a stampede: all its callers ask for one key at once, and its load ends when the test says so.
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { OwnProcess } from "../own-process.ts";
 
@@ -36,7 +36,7 @@ export interface StampedeSettings {
 }
 
 /**
- * Says "ready", and when told "asked", then "loading" if it is the one that loads. What it is told next is what its load
+ * Says "ready", after the first message "asked", then "loading" if it is the one that loads. The next message is what its load
  * returns.
  */
 export class StampedeProcess extends OwnProcess {

@@ -1,4 +1,4 @@
-// What every cache on a store in trouble is held to: calls that end in time, nothing lost, and going on by itself.
+// What every cache on a failing store must do: end calls in time, lose nothing, and recover by itself.
 import { expect } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { BackendError } from "../../../src/core/errors.ts";
@@ -13,7 +13,7 @@ export const SLACK_MS = 450;
 
 export const TROUBLED: CacheConfig = {
   operationTimeout: TIMEOUT_MS / 1_000,
-  // So that a few failures do not hide how each of them behaves.
+  // High enough that a few failures do not open the circuit and hide how each call behaves.
   circuitBreaker: { failureThreshold: 1_000, resetTimeout: 0.1 },
 };
 
@@ -25,11 +25,11 @@ export const resumes = (cache: XCache): Promise<unknown> =>
 export interface Operation {
   readonly name: string;
   call(cache: XCache): Promise<unknown>;
-  /** What it comes to when all is well. */
+  /** Its outcome when the store works. */
   readonly success: unknown;
-  /** What it comes to when the store cannot be used. */
+  /** Its outcome when the store cannot be used. */
   readonly failure: unknown;
-  /** What it has made sure of, whatever it came to. */
+  /** What holds afterwards, whatever the outcome. */
   hasEffect?(cache: XCache): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export async function prepare(cache: XCache): Promise<void> {
     for (let read = 0; read < 3; read++) expect(await cache.get(key)).toBe("old");
 }
 
-/** Calls it, and holds it to the deadline. */
+/** Calls it, and checks that it meets the deadline. */
 export async function inTime(
   { name, call }: Operation,
   cache: XCache,
@@ -104,7 +104,7 @@ export async function inTime(
   return outcome;
 }
 
-/** While the store cannot be used: each call fails in time, those that were under way and those that come later. */
+/** While the store cannot be used: each call fails in time, both those in flight and later ones. */
 export async function expectFailures(cache: XCache): Promise<void> {
   const expectFailure = async (operation: Operation): Promise<void> =>
     expect(await inTime(operation, cache), operation.name).toEqual(operation.failure);

@@ -1,4 +1,4 @@
-// Reads a key again and again, and remembers what was seen when.
+// Reads a key repeatedly, and records what was seen when.
 import type { XCache } from "../../../src/xcache.ts";
 import { until } from "../until.ts";
 
@@ -27,7 +27,7 @@ export class Watcher {
         await this.#look().catch(() => {});
         return this.#isOver;
       },
-      { what: "the watcher is told to stop", timeoutMs: 120_000 },
+      { what: "the watcher is stopped", timeoutMs: 120_000 },
     );
   }
 

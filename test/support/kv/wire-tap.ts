@@ -13,11 +13,11 @@ export interface Sent {
   readonly commands: readonly (readonly string[])[];
 }
 
-/** Hears the sockets that are opened while it is there. */
+/** Listens to the sockets that are opened while it exists. */
 export class WireTap implements Disposable {
   /** May be emptied at any time. */
   readonly sent: Sent[] = [];
-  /** Told each command just before it leaves. */
+  /** Called with each command just before it is sent. */
   hear: (command: readonly string[]) => void = () => {};
 
   constructor() {
