@@ -58,10 +58,10 @@ function stringEnd(text: string, from: number): number | undefined {
 
 /** Where a string that has no end can be cut: not within an escape such as \u00e9. */
 function safeCut(text: string, quote: number): number {
-  const escape = text.lastIndexOf("\\");
-  if (escape <= quote || text.length - escape > 6) return text.length;
+  const backslash = text.lastIndexOf("\\");
+  if (backslash <= quote || text.length - backslash > 6) return text.length;
   // A backslash that is itself escaped begins no escape.
-  let run = escape;
+  let run = backslash;
   while (text[run - 1] === "\\") run--;
-  return (escape - run) % 2 === 1 ? text.length : escape;
+  return (backslash - run) % 2 === 1 ? text.length : backslash;
 }
