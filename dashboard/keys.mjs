@@ -157,20 +157,26 @@ function Inspector({ selected }) {
   const readAt = useSignal(0);
   const message = useSignal("");
   const key = selected.value;
+  const failed = (error) => {
+    message.value = error.message;
+  };
+  const look = (more, signal) =>
+    call("entry", { key, more }, signal).then(
+      (read) => {
+        if (selected.peek() !== key) return;
+        entry.value = read;
+        readAt.value = Date.now();
+      },
+      (error) => {
+        if (!signal?.aborted && selected.peek() === key) failed(error);
+      },
+    );
   useEffect(() => {
     message.value = "";
     entry.value = undefined;
     if (key === undefined) return undefined;
     const own = new AbortController();
-    call("entry", { key }, own.signal).then(
-      (read) => {
-        entry.value = read;
-        readAt.value = Date.now();
-      },
-      (error) => {
-        if (!own.signal.aborted) message.value = error.message;
-      },
-    );
+    void look(false, own.signal);
     return () => own.abort();
   }, [key]);
   const { allowed, prefix } = overview.value;
@@ -213,14 +219,21 @@ function Inspector({ selected }) {
         </dl>`
       }
     </div>
-    ${read?.value && html`<pre class="json" tabindex="0" aria-label="Value">${shownLines(read.value.text)}</pre>`}
-    ${read?.value?.cut && html`<p class="note i">Cut at 64 KiB or 1,000 items. <button class="plain" onClick=${() => download("download", { key })}>Download the whole value</button></p>`}
+    ${read?.value && !read.value.hidden && html`<pre class="json" tabindex="0" aria-label="Value">${shownLines(read.value.text)}</pre>`}
+    ${read?.value?.cut && html`<${Rest} value=${read.value} more=${() => look(true)} whole=${() => download("download", { key }).catch(failed)} />`}
     ${read && !read.missing && !read.value && html`<p class="note i">Values are hidden. They can be shown with <code>${"values: true"}</code> or <code>--show-values</code>.</p>`}
     <p role="status" class="pad">${message.value}</p>
     <div class="acts"><button class="btn" onClick=${() => copy(key)}>Copy key</button><button class="btn" onClick=${() => copy(command)}>Copy CLI</button>
       <button class="btn dl" disabled=${!allowed.writes || read?.missing} title=${allowed.writes ? "" : "Read-only"} onClick=${remove}>Delete</button></div>
   </aside>`;
 }
+
+/** Of a value that is not shown whole: how much is, and how to get at the rest. */
+const Rest = ({ value: { hidden, read, of, members }, more, whole }) => html`<p class="note i">
+  ${hidden ? `Not shown: ${hidden}.` : `The beginning: ${bytes(read)} of ${bytes(of)} were read${members === undefined ? "" : `; ${count(members)} members`}.`}
+  ${!hidden && read <= 65_536 && html` <button class="plain" onClick=${more}>Show more (up to 1 MiB)</button>`}
+  ${" "}<button class="plain" onClick=${whole}>Download the whole value (${bytes(of)})</button>
+</p>`;
 
 function Unlistable({ selected }) {
   const text = useSignal("");

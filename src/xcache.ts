@@ -6,10 +6,9 @@ import {
   type EntryInfo,
   type EntryPage,
   type EntryScanOptions,
-  entryInfo,
+  inspected,
   requireScanOptions,
   scanPages,
-  typeOf,
 } from "./cache/entry-pages.ts";
 import { type CacheInside, insideOf, offerInside } from "./cache/inside.ts";
 import { Instruments } from "./cache/instruments.ts";
@@ -340,8 +339,7 @@ export class XCache implements AsyncDisposable {
   /** What is known about one entry, fresh or stale, without its value; undefined when absent. Looking is not counted. */
   async inspect(key: string): Promise<EntryInfo | undefined> {
     requireKey(key);
-    const found = await this.#namespace.examine(key);
-    return found === undefined ? undefined : entryInfo(found, typeOf(found.value));
+    return inspected(this.#namespace, key);
   }
 
   /**

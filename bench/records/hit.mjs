@@ -1,13 +1,17 @@
-// The cost of recording per hit: the same calls on two builds, alternating. `node bench/records/hit.mjs <dist before> <dist after>`
+// What recording costs a hit, in CPU time: the same calls on two builds, in turns.
+// `node bench/records/hit.mjs <dist before> <dist after> [rounds]`
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const CALLS = 200_000;
-const ROUNDS = 60;
 
-const [before, after] = process.argv.slice(2).map((folder) => resolve(folder));
+const [, , ...given] = process.argv;
+const [before, after] = given.slice(0, 2).map((folder) => resolve(folder));
+const ROUNDS = Number(given[2] ?? 60);
 if (after === undefined) {
-  console.error("usage: node bench/records/hit.mjs <dist of the version before> <dist of the version after>");
+  console.error(
+    "usage: node bench/records/hit.mjs <dist of the version before> <dist of the version after> [rounds]",
+  );
   process.exit(2);
 }
 
@@ -25,23 +29,43 @@ async function callsOf(dist) {
   };
 }
 
+/** CPU time, not wall time: another program on the machine must not count. */
+const cpuMicroseconds = () => {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+};
+
 /** @param {() => Promise<unknown>} call */
 async function nanosecondsOf(call) {
-  const start = process.hrtime.bigint();
+  const start = cpuMicroseconds();
   for (let at = 0; at < CALLS; at++) await call();
-  return Number(process.hrtime.bigint() - start) / CALLS;
+  return ((cpuMicroseconds() - start) * 1_000) / CALLS;
 }
+
+/**
+ * @param {readonly number[]} values
+ * @param {number} share
+ */
+const quantile = (values, share) =>
+  values.toSorted((one, other) => one - other)[Math.floor((values.length - 1) * share)] ?? Number.NaN;
 
 const builds = [await callsOf(before), await callsOf(after)];
 for (const name of /** @type {const} */ (["get", "getOrSet", "cached"])) {
   /** @type {number[][]} */
   const times = [[], []];
   for (let round = 0; round < ROUNDS; round++) {
-    // Alternating and in either order, so that neither gets the quieter machine.
+    // In turns and in either order, so that neither has the quieter machine.
     for (const at of round % 2 === 0 ? [0, 1] : [1, 0])
       times[at]?.push(await nanosecondsOf(builds[at][name]));
   }
-  const [old, now] = times.map((each) => each.toSorted((a, b) => a - b)[Math.floor(each.length / 4)]);
-  const change = ((now / old - 1) * 100).toFixed(1);
-  console.log(`${name}: ${old.toFixed(0)} ns before, ${now.toFixed(0)} ns after, ${change} %`);
+  const [old, now] = times.map((each) => quantile(each, 0.5));
+  // Round by round: what slows both at once cancels out.
+  const changes = times[0].map((each, round) => (times[1][round] / each - 1) * 100);
+  // The standard error of a median is about 1.25 times that of a mean; a normal quartile is 0.67 deviations away.
+  const deviation = (quantile(changes, 0.75) - quantile(changes, 0.25)) / 1.35;
+  const error = (1.25 * deviation) / Math.sqrt(ROUNDS);
+  console.log(
+    `${name}: ${old.toFixed(0)} ns before, ${now.toFixed(0)} ns after, ` +
+      `${quantile(changes, 0.5).toFixed(1)} % ± ${(2 * error).toFixed(1)}`,
+  );
 }

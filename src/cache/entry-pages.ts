@@ -1,9 +1,10 @@
 // Lists entries with what is known about them, filtered, in pages that can be continued later.
 import { requireFlag, requireOptions, requireSignal } from "../core/arguments.ts";
+import type { Beginning } from "../core/codec.ts";
 import { CodecError, ConfigError, describeArrival, unknownPosition } from "../core/errors.ts";
 import { glob } from "../core/glob/glob.ts";
 import { requireTags } from "../core/keys.ts";
-import type { Inspection, Namespace } from "../core/namespace.ts";
+import type { Inspection, Namespace, Preview } from "../core/namespace.ts";
 
 export type EntryState = "fresh" | "stale";
 
@@ -44,7 +45,7 @@ export interface EntryScanOptions {
   readonly state?: EntryState;
   /** Entries whose values are of this type. Implies `types`. */
   readonly type?: string;
-  /** Also reads the values for their types, up to 256 KiB each. Default: false. */
+  /** Also reads the beginnings of the values, for their types. Default: false. */
   readonly types?: boolean;
   /** The `cursor` of an earlier page, with the same filter. */
   readonly cursor?: string;
@@ -61,8 +62,8 @@ interface ScanRequest {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Larger values are not read for their type. */
-const LARGEST_READ = 256 * 1024;
+/** Read of a value for its type. */
+const TYPE_BYTES = 64;
 /** Values read at once. */
 const READ_BATCH = 32;
 
@@ -141,8 +142,7 @@ async function typed(namespace: Namespace, found: readonly Inspection[]): Promis
   const entries: EntryInfo[] = [];
   for (let at = 0; at < found.length; at += READ_BATCH) {
     const part = found.slice(at, at + READ_BATCH).map(async (entry) => {
-      const value = entry.bytes > LARGEST_READ ? undefined : await readableValue(namespace, entry.key);
-      return entryInfo(entry, value === undefined ? undefined : typeOf(value));
+      return entryInfo(entry, await readableType(namespace, entry.key));
     });
     entries.push(...(await Promise.all(part)));
   }
@@ -150,13 +150,27 @@ async function typed(namespace: Namespace, found: readonly Inspection[]): Promis
 }
 
 /** Undefined if it is damaged, or was written by a newer version: that must not end the scan. */
-async function readableValue(namespace: Namespace, key: string): Promise<unknown> {
+async function readableType(namespace: Namespace, key: string): Promise<string | undefined> {
   try {
-    return (await namespace.examine(key))?.value;
+    return typeIn(await namespace.preview(key, TYPE_BYTES));
   } catch (error) {
     if (error instanceof CodecError) return undefined;
     throw error;
   }
+}
+
+/** Undefined if the value cannot be read, or not in part. */
+const typeIn = (preview: Preview | undefined): string | undefined =>
+  preview?.beginning === undefined || isUnknown(preview.beginning)
+    ? undefined
+    : typeOf(preview.beginning.value);
+
+const isUnknown = ({ value, isWhole }: Beginning): boolean => value === undefined && !isWhole;
+
+/** What is known about one entry; its type from the beginning of its value. */
+export async function inspected(namespace: Namespace, key: string): Promise<EntryInfo | undefined> {
+  const found = await namespace.preview(key, TYPE_BYTES);
+  return found && entryInfo(found, typeIn(found));
 }
 
 export function entryInfo(

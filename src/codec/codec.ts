@@ -10,9 +10,11 @@ import { tooLarge } from "./descent.ts";
 import { encode } from "./encode.ts";
 import { isExactInJson, parseJson } from "./json-text.ts";
 import { type CodecOptions, type CodecSettings, settingsOf } from "./options.ts";
+import { payloadBeginning } from "./partial-payload.ts";
 import { formatByte, PLAIN_MSGPACK, readFormat, type Serialization } from "./payload-format.ts";
 import { refusalOf } from "./refusal.ts";
 import { sizeOf } from "./retained-size.ts";
+import { valueBeginning } from "./value-beginning.ts";
 
 /** Throws ConfigError for invalid options, or for ones that this Node does not support. */
 export function createCodec(options: CodecOptions = {}): Codec {
@@ -49,6 +51,8 @@ export function createCodec(options: CodecOptions = {}): Codec {
         throw thrown instanceof CodecError ? thrown : damaged("it cannot be read", thrown);
       }
     },
+    decodeBeginning: (payload, isWhole, most) => payloadBeginning(payload, isWhole, most, limits),
+    copyBeginning: valueBeginning,
     copy<T>(value: T): T {
       try {
         return copyChecked(value, limits) as T;

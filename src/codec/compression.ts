@@ -1,4 +1,5 @@
 // Compression of payload bytes, and decompression that stops at the size limit.
+import type { Transform } from "node:stream";
 import { CodecError } from "../core/errors.ts";
 import { nodeZlib } from "../core/lazy-builtin.ts";
 
@@ -14,6 +15,8 @@ interface Unpacked {
 interface Method {
   pack(bytes: Uint8Array): Buffer;
   unpack(bytes: Uint8Array, maxOutputLength: number): Unpacked;
+  /** A stream that also unpacks a part of a payload. */
+  unpacking(): Transform;
 }
 
 type ZlibCall = (bytes: Uint8Array, options: object) => unknown;
@@ -25,9 +28,11 @@ function allMethods(): Methods {
   const zlib = nodeZlib();
   const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT, Z_BEST_SPEED } = zlib.constants;
   // Missing in older Nodes, and in their types.
-  const { zstdCompressSync, zstdDecompressSync } = zlib as {
+  const { zstdCompressSync, zstdDecompressSync, createZstdDecompress, constants } = zlib as unknown as {
     zstdCompressSync?: ZlibCall;
     zstdDecompressSync?: ZlibCall;
+    createZstdDecompress: (options: object) => Transform;
+    constants: { readonly ZSTD_e_flush: number };
   };
   return {
     brotli: {
@@ -36,10 +41,12 @@ function allMethods(): Methods {
           params: { [BROTLI_PARAM_QUALITY]: 1, [BROTLI_PARAM_SIZE_HINT]: bytes.length },
         }),
       unpack: (bytes, maxOutputLength) => unpackWith(zlib.brotliDecompressSync, bytes, maxOutputLength),
+      unpacking: () => zlib.createBrotliDecompress({ finishFlush: zlib.constants.BROTLI_OPERATION_FLUSH }),
     },
     gzip: {
       pack: (bytes) => zlib.gzipSync(bytes, { level: Z_BEST_SPEED }),
       unpack: (bytes, maxOutputLength) => unpackWith(zlib.gunzipSync, bytes, maxOutputLength),
+      unpacking: () => zlib.createGunzip({ finishFlush: zlib.constants.Z_SYNC_FLUSH }),
     },
     zstd:
       zstdCompressSync === undefined || zstdDecompressSync === undefined
@@ -47,6 +54,7 @@ function allMethods(): Methods {
         : {
             pack: (bytes) => zstdCompressSync(bytes, {}) as Buffer,
             unpack: (bytes, maxOutputLength) => unpackWith(zstdDecompressSync, bytes, maxOutputLength),
+            unpacking: () => createZstdDecompress({ finishFlush: constants.ZSTD_e_flush }),
           },
   };
 }
@@ -97,6 +105,35 @@ export function decompress(algorithm: CompressionAlgorithm, bytes: Uint8Array, m
     throw new CodecError("FRAME_INVALID", `A ${algorithm} payload has bytes after its end.`);
   }
   return unpacked.buffer;
+}
+
+/**
+ * The first `most` bytes or a little more; fewer if the input ends before, which `isWhole` says is all of it. A payload of a few bytes may unpack to any length,
+ * so it is unpacked in pieces. Throws CodecError for damaged bytes.
+ */
+export async function decompressedBeginning(
+  algorithm: CompressionAlgorithm,
+  bytes: Uint8Array,
+  isWhole: boolean,
+  most: number,
+): Promise<{ readonly bytes: Buffer; readonly isWhole: boolean }> {
+  const stream = methodOf(algorithm).unpacking();
+  const parts: Buffer[] = [];
+  let length = 0;
+  stream.end(bytes);
+  try {
+    for await (const part of stream as AsyncIterable<Buffer>) {
+      parts.push(part);
+      length += part.length;
+      if (length >= most) return { bytes: Buffer.concat(parts), isWhole: false };
+    }
+  } catch (cause) {
+    // An input that ends in its middle is no damage.
+    if (isWhole || length === 0) {
+      throw new CodecError("FRAME_INVALID", `A ${algorithm} payload cannot be decompressed.`, { cause });
+    }
+  }
+  return { bytes: Buffer.concat(parts), isWhole };
 }
 
 function methodOf(algorithm: CompressionAlgorithm): Method {

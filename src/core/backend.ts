@@ -105,6 +105,16 @@ export interface ScanItem {
   readonly bytes: number;
 }
 
+/** A record that was read in part. */
+export interface RecordHead {
+  /** Complete but for the payload of an entry, or of the one behind a lease: that is only its beginning. */
+  readonly record: StoreRecord;
+  /** How long that payload is. */
+  readonly payloadBytes: number;
+  /** Why nothing of the payload can be read without reading all of it. */
+  readonly unread?: string;
+}
+
 /** For a scan that can be continued later; a store that cannot ignores both. */
 export interface ScanPosition {
   /** Continues after a position of an earlier scan of the same prefix. Keys that were there all the time are not missed. */
@@ -235,6 +245,8 @@ export interface Backend {
    * synchronously within a microsecond or two: a cached value is compared with it on every hit.
    */
   versionNow?(key: string): Token | undefined;
+  /** A record with at least `most` bytes of its payload if it has as many. Default: `read` is called. */
+  readHead?(key: string, most: number): Promise<RecordHead | undefined>;
   /** In the order of `keys`. `isWatched`: as in `readThen`. Default: true. */
   readMany(keys: readonly string[], isWatched?: boolean): Promise<readonly (StoreRecord | undefined)[]>;
   /** As `readMany`, with callbacks. */

@@ -24,6 +24,7 @@ export const disconnectedNamespace: Namespace = {
   delete: refuse,
   inspect: refuse,
   examine: refuse,
+  preview: refuse,
   sight: refuse,
   scan: refuse,
   invalidateTags: refuse,

@@ -2,6 +2,7 @@
 import type { Backend, Restriction, ScanPosition, Usage } from "./backend.ts";
 import type { BreakerState, CircuitBreaker } from "./breaker.ts";
 import type { ChangeLog } from "./change-log.ts";
+import type { Beginning } from "./codec.ts";
 import type { Counters } from "./counters.ts";
 import type { OwnRecords } from "./own-records.ts";
 import type { StoreRecord, Token } from "./record.ts";
@@ -46,6 +47,16 @@ export interface Inspection {
 /** A live entry with its value. */
 export interface Examination extends Inspection {
   readonly value: unknown;
+}
+
+/** A live entry with the beginning of its value. */
+export interface Preview extends Inspection {
+  /** Undefined: nothing of it can be read, for the reason in `unread`. */
+  readonly beginning: Beginning | undefined;
+  readonly unread?: string;
+  /** Bytes of the value that were read, and that it has. */
+  readonly read: number;
+  readonly of: number;
 }
 
 /** An entry, whether or not it may be served. */
@@ -165,6 +176,8 @@ export interface Namespace {
   inspect(key: string): MaybePromise<Inspection | undefined>;
   /** As `inspect`, also of an entry that is kept as a stale value, and with the value. */
   examine(key: string): MaybePromise<Examination | undefined>;
+  /** As `examine`, with no more than the first `most` bytes of the value. */
+  preview(key: string, most: number): MaybePromise<Preview | undefined>;
   /** Looks at a key without using, keeping or reclaiming anything. */
   sight(key: string): MaybePromise<Sighting>;
   /** Live entries in batches; a key may come twice. */

@@ -13,7 +13,7 @@ import type { CheckedOptions } from "./checked-options.ts";
 import { downsampled, POINTS } from "./curve.ts";
 import { type Body, keyIn, limitIn, messageOf, rangeOf, scanOptions, textIn } from "./request-body.ts";
 import { configured, type Setting } from "./settings.ts";
-import { shownValue, wholeValue } from "./shown-value.ts";
+import { FIRST, MORE, shownPreview, wholeValue } from "./shown-value.ts";
 
 /** What the command line adds to the page. */
 export interface DashboardExtras {
@@ -211,9 +211,10 @@ export class DashboardData {
 
   async entry(body: Body, { values }: Allowed): Promise<unknown> {
     const key = keyIn(body);
-    const found = await this.#options.inside.namespace().examine(key);
+    const extent = body.more === true ? MORE : FIRST;
+    const found = await this.#options.inside.namespace().preview(key, values ? extent.bytes : 0);
     if (found === undefined) return { missing: true };
-    const shown = values ? shownValue(found.value, this.#options.redact) : undefined;
+    const shown = values ? shownPreview(found, this.#options.redact, extent) : undefined;
     const info = row(entryInfo(found, shown?.type));
     return { ...info, ...(shown !== undefined && { value: shown }) };
   }

@@ -1,16 +1,36 @@
 // A value as the dashboard shows it: as text, with secrets hidden, and cut before it becomes large.
 import { inspect } from "node:util";
 import { typeOf } from "../cache/entry-pages.ts";
+import type { Preview } from "../core/namespace.ts";
 
 export interface ShownValue {
-  readonly type: string;
+  /** Undefined if it is not known. */
+  readonly type?: string;
   readonly text: string;
   /** There is more than is shown. */
   readonly cut: boolean;
+  /** Bytes of the value that were read, and that it has. */
+  readonly read: number;
+  readonly of: number;
+  /** How many members the value has, where that is known. */
+  readonly members?: number;
+  /** Why nothing is shown. */
+  readonly hidden?: string;
 }
 
-const LONGEST_TEXT = 64 * 1024;
-const LONGEST_LIST = 1_000;
+/** How much of a value is shown. */
+export interface Shown {
+  /** That are read, and characters of text. */
+  readonly bytes: number;
+  /** Members of each list. */
+  readonly items: number;
+  /** That are dumped of binary data. */
+  readonly dumped: number;
+}
+
+export const FIRST: Shown = { bytes: 64 * 1024, items: 1_000, dumped: 4_096 };
+/** What is shown on request; all of it is a download. */
+export const MORE: Shown = { bytes: 1024 * 1024, items: 20_000, dumped: 128 * 1024 };
 const DEEPEST = 20;
 
 const REDACTED = "[redacted]";
@@ -29,13 +49,27 @@ interface Extent {
   isCut: boolean;
 }
 
-export function shownValue(value: unknown, redact: Redact): ShownValue {
+export function shownPreview(preview: Preview, redact: Redact, shown: Shown): ShownValue {
+  const { beginning, unread, read, of } = preview;
+  const isUnread = beginning === undefined || (beginning.value === undefined && !beginning.isWhole);
+  if (isUnread) return { text: "", cut: true, read: 0, of, hidden: unread ?? "it can only be read whole" };
+  const { value, members, isWhole } = beginning;
   // A part takes at least one character of the text.
-  const extent: Extent = { items: LONGEST_LIST, depth: DEEPEST, left: LONGEST_TEXT + 1, isCut: false };
-  const text = textOf(redacted(value, redact, [], extent));
-  const isCut = extent.isCut || (value instanceof Uint8Array && value.length > DUMPED_BYTES);
-  return { type: typeOf(value), text: text.slice(0, LONGEST_TEXT), cut: isCut || text.length > LONGEST_TEXT };
+  const extent: Extent = { items: shown.items, depth: DEEPEST, left: shown.bytes + 1, isCut: false };
+  const text = textOf(redacted(value, redact, [], extent), shown);
+  const isLong =
+    ArrayBuffer.isView(value) && lengthOf(value) > (value instanceof Uint8Array ? shown.dumped : shown.items);
+  return {
+    type: typeOf(value),
+    text: text.slice(0, shown.bytes),
+    cut: !isWhole || extent.isCut || isLong || text.length > shown.bytes,
+    read: isWhole ? of : Math.min(read, shown.bytes),
+    of,
+    ...(members !== undefined && { members }),
+  };
 }
+
+const lengthOf = (view: ArrayBufferView): number => (view as { length?: number }).length ?? view.byteLength;
 
 /** The whole value for a download, also with secrets hidden. */
 export function wholeValue(value: unknown, redact: Redact): Uint8Array | string {
@@ -47,24 +81,22 @@ export function wholeValue(value: unknown, redact: Redact): Uint8Array | string 
     : inspect(shown, { depth: null, maxArrayLength: null, maxStringLength: null });
 }
 
-function textOf(value: unknown): string {
-  if (typeof value === "string") return value.slice(0, LONGEST_TEXT + 1);
-  if (value instanceof Uint8Array) return hexDump(value);
+function textOf(value: unknown, shown: Shown): string {
+  if (typeof value === "string") return value.slice(0, shown.bytes + 1);
+  if (value instanceof Uint8Array) return hexDump(value, shown.dumped);
   return inspect(value, {
     depth: DEEPEST,
-    maxArrayLength: LONGEST_LIST,
-    maxStringLength: LONGEST_TEXT,
+    maxArrayLength: shown.items,
+    maxStringLength: shown.bytes,
     breakLength: 72,
     compact: false,
   });
 }
 
-const DUMPED_BYTES = 4_096;
-
 /** Sixteen bytes a line, with their text. */
-function hexDump(bytes: Uint8Array): string {
+function hexDump(bytes: Uint8Array, most: number): string {
   const lines: string[] = [];
-  for (let at = 0; at < Math.min(bytes.length, DUMPED_BYTES); at += 16) {
+  for (let at = 0; at < Math.min(bytes.length, most); at += 16) {
     const part = Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(16, bytes.length - at));
     const hex = part.toString("hex").replace(/../g, "$& ").padEnd(48);
     const text = part.toString("latin1").replace(/[^\x20-\x7e]/g, ".");
@@ -80,7 +112,7 @@ function redacted(value: unknown, redact: Redact, path: readonly string[], exten
   extent.left -= 1 + (typeof value === "string" ? value.length : 0);
   if (extent.left < 0) {
     extent.isCut = true;
-    return typeof value === "string" ? value.slice(0, LONGEST_TEXT) : CUT;
+    return typeof value === "string" ? value.slice(0, FIRST.bytes) : CUT;
   }
   if (typeof value !== "object" || value === null) return value;
   if (path.length > extent.depth) {

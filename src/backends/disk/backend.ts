@@ -7,6 +7,7 @@ import {
   deliverTo,
   type Failed,
   type KeyedRecord,
+  type RecordHead,
   type RecordTaker,
   type ScanItem,
   type ScanOptions,
@@ -99,6 +100,10 @@ export class DiskBackend implements Backend {
 
   async read(key: string): Promise<Found> {
     return (this.#usable ?? (await this.#connected())).read(key);
+  }
+
+  async readHead(key: string, most: number): Promise<RecordHead | undefined> {
+    return (this.#usable ?? (await this.#connected())).readHead(key, most);
   }
 
   readThen(key: string, _isWatched: boolean, taker: RecordTaker): void {

@@ -10,7 +10,10 @@ export interface Range {
 
 export interface Row {
   readonly key: Buffer;
+  /** A copy of the value, or of its first bytes. */
   readonly value: Buffer;
+  /** Of the whole value. */
+  readonly size: number;
 }
 
 /** Most bytes copied at once: copying blocks the event loop. */
@@ -44,6 +47,17 @@ export class Environment {
     }
   }
 
+  /** The first `most` bytes of a value as of the latest commit, and its size. */
+  head(key: DiskKey, most: number): Omit<Row, "key"> | undefined {
+    this.#open();
+    try {
+      const value = this.#get(key, most);
+      return value && { value, size: this.store.lastSize };
+    } finally {
+      this.#end(this.#transaction.address);
+    }
+  }
+
   /** Applies `inspect` to the value under a key as of the latest commit; the bytes are invalid afterwards. */
   inspect<T>(key: DiskKey, inspect: (bytes: Uint8Array) => T): T | undefined {
     this.#open();
@@ -71,19 +85,23 @@ export class Environment {
     return this.snapshot(() => this.#keys(start, end, limit, from));
   }
 
-  /** As `keys`, with their values; fewer if the values are large. */
-  rows(range: Range, limit: number, from?: Buffer): readonly Row[] {
-    return this.snapshot(() => this.rowsWithin(range, limit, from));
+  /** As `keys`, with the first `most` bytes of their values; fewer keys if those are large. */
+  rows(range: Range, limit: number, from?: Buffer, most?: number): readonly Row[] {
+    return this.snapshot(() => this.rowsWithin(range, limit, from, most));
   }
 
   /** As `rows`, within a snapshot. */
-  rowsWithin({ start, end }: Range, limit: number, from?: Buffer): readonly Row[] {
+  rowsWithin({ start, end }: Range, limit: number, from?: Buffer, most?: number): readonly Row[] {
     const rows: Row[] = [];
     let bytes = 0;
     for (const key of this.#keys(start, end, limit, from)) {
-      const value = this.#get(key) ?? Buffer.alloc(0);
-      rows.push({ key, value });
-      bytes += value.length;
+      const value = this.#get(key, most);
+      rows.push({
+        key,
+        value: value ?? Buffer.alloc(0),
+        size: value === undefined ? 0 : this.store.lastSize,
+      });
+      bytes += value?.length ?? 0;
       if (bytes >= MOST_BYTES_AT_ONCE) break;
     }
     return rows;
@@ -135,10 +153,10 @@ export class Environment {
     if (this.#isClosed) throw new BackendError("STORE_FAILED", "the store on disk is closed");
   }
 
-  #get(key: DiskKey): Buffer | undefined {
+  #get(key: DiskKey, most = Number.POSITIVE_INFINITY): Buffer | undefined {
     const shared = this.store.getBinaryFast(key, this.#reading);
     if (shared === undefined) return undefined;
-    const size = this.store.lastSize;
+    const size = Math.min(most, this.store.lastSize);
     const own = Buffer.allocUnsafe(size);
     own.set(shared.subarray(0, size));
     return own;

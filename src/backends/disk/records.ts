@@ -3,16 +3,26 @@ import type {
   BackendHost,
   Failed,
   KeyedRecord,
+  RecordHead,
   ScanItem,
   ScanPosition,
   SwapResult,
   Usage,
 } from "../../core/backend.ts";
 import { COARSE_LAG_MS } from "../../core/clock.ts";
+import { INCOMPLETE } from "../../core/frame/frame.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
 import type { Environment } from "./environment.ts";
 import { isHashed, recordKey } from "./layout/disk-key.ts";
-import { decodeStored, expiryIn, expiryOf, versionIn } from "./layout/stored-record.ts";
+import {
+  decodeStored,
+  decodeStoredHead,
+  expiryIn,
+  expiryOf,
+  HEADER_BYTES,
+  HEADER_GROWTH,
+  versionIn,
+} from "./layout/stored-record.ts";
 import { type Operation, SwapOperation, TakeOperation, WriteOperation } from "./operation.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { scanStore, storeUsage } from "./scan.ts";
@@ -68,6 +78,18 @@ export class Records {
     const { environment, sweep } = this.#shared;
     sweep.used();
     return this.#present(environment.read(recordKey(key)), key);
+  }
+
+  readHead(key: string, most: number): RecordHead | undefined {
+    const { environment, sweep } = this.#shared;
+    sweep.used();
+    const diskKey = recordKey(key);
+    for (let wanted = HEADER_BYTES + most; ; wanted *= HEADER_GROWTH) {
+      const found = environment.head(diskKey, wanted);
+      if (found === undefined || this.#isExpired(expiryOf(found.value))) return undefined;
+      const head = decodeStoredHead(found.value, key, found.size);
+      if (head !== INCOMPLETE) return head;
+    }
   }
 
   versionNow(key: string): Token | undefined {

@@ -2,9 +2,11 @@
 import type { ScanItem, ScanPosition, Usage } from "../../core/backend.ts";
 import { unknownPosition } from "../../core/errors.ts";
 import { nextTurn } from "../../core/event-loop.ts";
-import type { Environment, Range } from "./environment.ts";
-import { AREA, plainPrefix, rangeOf } from "./layout/disk-key.ts";
-import { decodeStoredHeader, expiryOf, storedKey } from "./layout/stored-record.ts";
+import { INCOMPLETE } from "../../core/frame/frame.ts";
+import type { StoreRecord } from "../../core/record.ts";
+import type { Environment, Range, Row } from "./environment.ts";
+import { AREA, type DiskKey, plainPrefix, rangeOf } from "./layout/disk-key.ts";
+import { decodeStoredHeader, expiryOf, HEADER_BYTES, HEADER_GROWTH } from "./layout/stored-record.ts";
 
 const STEP = 200;
 /** Keys counted per step. */
@@ -48,20 +50,30 @@ export async function* scanStore(
     let from = part === start?.part ? start.key : undefined;
     for (;;) {
       if (signal?.aborted) return;
-      const rows = environment().rows(range, STEP, from);
+      const rows = environment().rows(range, STEP, from, HEADER_BYTES);
       if (rows.length === 0) break;
       from = rows.at(-1)?.key;
       if (from !== undefined) position.at?.(`${part}.${from.toString("base64url")}`);
       const at = now();
-      yield rows.flatMap(({ key: diskKey, value }) => {
-        const key = storedKey(diskKey, value);
-        if (expiryOf(value) <= at || !key.startsWith(prefix)) return [];
-        const record = decodeStoredHeader(value, key);
-        return record === undefined ? [] : [{ key, record, bytes: sizeOf(diskKey, value) }];
+      yield rows.flatMap((row) => {
+        const { key, record } = headerOf(environment, row);
+        if (expiryOf(row.value) <= at || record === undefined || !key.startsWith(prefix)) return [];
+        return [{ key, record, bytes: sizeOf(row) }];
       });
       await nextTurn();
     }
   }
+}
+
+/** More is read of a record with a long key or many tags; no record if it has been removed meanwhile. */
+function headerOf(
+  environment: () => Environment,
+  { key, value, size }: Row,
+): { readonly key: string; readonly record: StoreRecord | undefined } {
+  const header = decodeStoredHeader(key, value, size);
+  if (header !== INCOMPLETE) return header;
+  const longer = environment().head(key as DiskKey, value.length * HEADER_GROWTH);
+  return longer === undefined ? { key: "", record: undefined } : headerOf(environment, { key, ...longer });
 }
 
 /** The number of keys is exact, except that it includes expired ones; the bytes are extrapolated from a sample. */
@@ -105,11 +117,11 @@ async function sampleOf(
   let bytes = 0;
   let last: Buffer | undefined;
   while (keys < SAMPLE && bytes < SAMPLE_BYTES) {
-    const rows = environment().rows(range, SAMPLE - keys, last);
+    const rows = environment().rows(range, SAMPLE - keys, last, 0);
     if (rows.length === 0) return { keys, bytes, last: undefined };
     last = rows.at(-1)?.key;
     keys += rows.length;
-    bytes += rows.reduce((sum, { key, value }) => sum + sizeOf(key, value), 0);
+    bytes += rows.reduce((sum, row) => sum + sizeOf(row), 0);
     await nextTurn();
   }
   return { keys, bytes, last };
@@ -121,16 +133,16 @@ async function countMixed(environment: () => Environment, range: Range, prefix: 
   let bytes = 0;
   let from: Buffer | undefined;
   for (;;) {
-    const rows = environment().rows(range, STEP, from);
+    const rows = environment().rows(range, STEP, from, HEADER_BYTES);
     if (rows.length === 0) return { keys, bytes };
     from = rows.at(-1)?.key;
-    for (const { key, value } of rows) {
-      if (!storedKey(key, value).startsWith(prefix)) continue;
+    for (const row of rows) {
+      if (!headerOf(environment, row).key.startsWith(prefix)) continue;
       keys++;
-      bytes += sizeOf(key, value);
+      bytes += sizeOf(row);
     }
     await nextTurn();
   }
 }
 
-const sizeOf = (key: Buffer, value: Buffer): number => key.length + value.length + OVERHEAD_BYTES;
+const sizeOf = ({ key, size }: Row): number => key.length + size + OVERHEAD_BYTES;

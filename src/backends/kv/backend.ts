@@ -8,6 +8,7 @@ import type {
   Capabilities,
   Failed,
   PushChannel,
+  RecordHead,
   Restriction,
   ScanItem,
   ScanOptions,
@@ -101,6 +102,10 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
     const client = this.client.ready;
     if (client !== undefined) client.commands.readManyThen(keys, isWatched, done, failed);
     else this.client.later(({ commands }) => commands.readManyThen(keys, isWatched, done, failed), failed);
+  }
+
+  readHead(key: string, most: number): Promise<RecordHead | undefined> {
+    return this.client.use(({ commands }) => commands.readHead(key, most));
   }
 
   removeMany(keys: readonly string[]): Promise<void> {

@@ -18,6 +18,7 @@ import {
   type Inspection,
   type Namespace,
   type NamespaceUsage,
+  type Preview,
   type ReadCallback,
   type Sighting,
   type Ticket,
@@ -143,6 +144,16 @@ export class MemoryNamespace implements Namespace {
     if (entry === undefined) return undefined;
     const inspection = this.#inspection(key, entry);
     return { ...inspection, value: this.own(entry.value) };
+  }
+
+  preview(key: string, most: number): Preview | undefined {
+    const entry = this.#alive(key, true);
+    if (entry === undefined) return undefined;
+    const inspection = this.#inspection(key, entry);
+    const { codec } = this.#core;
+    const beginning = codec.copyBeginning(entry.value, most);
+    const read = beginning.isWhole ? inspection.bytes : codec.sizeOf(beginning.value);
+    return { ...inspection, beginning, read, of: inspection.bytes };
   }
 
   sight(key: string): Sighting {

@@ -15,7 +15,8 @@
 // compare-and-set. Counts and lengths are LEB128. A text is prefixed with its byte length doubled, plus 1 when it is
 // UTF-16LE instead of UTF-8, so that names with lone surrogates survive.
 
-import { PayloadSlice } from "../codec.ts";
+import type { RecordHead } from "../backend.ts";
+import { PayloadSlice, payloadLength } from "../codec.ts";
 import { CodecError } from "../errors.ts";
 import type { Entry, Lease, StoreRecord, TagStamp } from "../record.ts";
 import { stampListAt, TIME_LENGTH, timeAt, tokenAt } from "./frame-fields.ts";
@@ -105,9 +106,37 @@ export const INCOMPLETE: unique symbol = Symbol("incomplete");
  * an error. The header of an entry without tags takes about 35 bytes.
  */
 export function decodeHeader(bytes: Uint8Array, key: string): StoreRecord | undefined | typeof INCOMPLETE {
+  return decodeFirst(bytes, key, false);
+}
+
+/** As `decodeHeader`, with as much of the payload as the bytes hold. `total`: the length of the whole frame. */
+export function decodeHead(
+  bytes: Uint8Array,
+  key: string,
+  total: number,
+): RecordHead | undefined | typeof INCOMPLETE {
+  const record = decodeFirst(bytes, key, true);
+  if (record === undefined || record === INCOMPLETE) return record;
+  return { record, payloadBytes: heldBytes(record) + Math.max(0, total - bytes.length) };
+}
+
+/** The record as its own head: nothing of it is missing. */
+export const wholeHead = (record: StoreRecord | undefined): RecordHead | undefined =>
+  record && { record, payloadBytes: heldBytes(record) };
+
+function heldBytes(record: StoreRecord): number {
+  const entry = record.kind === "lease" ? record.behind : record;
+  return entry?.kind === "entry" ? payloadLength(entry.payload) : 0;
+}
+
+function decodeFirst(
+  bytes: Uint8Array,
+  key: string,
+  withPayload: boolean,
+): StoreRecord | undefined | typeof INCOMPLETE {
   const reader = new FrameReader(bytes);
   try {
-    return readFrame(reader, key, false);
+    return readFrame(reader, key, withPayload);
   } catch (error) {
     if (reader.ranOut) return INCOMPLETE;
     throw error;

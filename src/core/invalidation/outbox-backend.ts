@@ -8,6 +8,7 @@ import {
   type KeyedRecord,
   type PoolState,
   type PushChannel,
+  type RecordHead,
   type RecordTaker,
   type ScanItem,
   type ScanOptions,
@@ -17,6 +18,7 @@ import {
 } from "../backend.ts";
 import { type Clock, NEAR_EXPIRY_MS } from "../clock.ts";
 import { OperationTimeoutError } from "../errors.ts";
+import { wholeHead } from "../frame/frame.ts";
 import { type StoreRecord, stampId, type Token } from "../record.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
 import type { Outbox } from "./outbox.ts";
@@ -129,6 +131,20 @@ export class OutboxBackend implements Backend {
 
   read(key: string): Promise<Found> {
     return this.#afterFlush([key], () => this.#backend.read(key));
+  }
+
+  readHead(key: string, most: number): Promise<RecordHead | undefined> {
+    const backend = this.#backend;
+    return this.#afterFlush(
+      [key],
+      () => backend.readHead?.(key, most) ?? backend.read(key).then((record) => wholeHead(record)),
+    );
+  }
+
+  /** A record whose payload may be missing; one that cannot be opened is absent. */
+  async readHeader(key: string): Promise<Found> {
+    const head = await this.readHead(key, 0);
+    return head?.unread === undefined ? head?.record : this.read(key);
   }
 
   readThen(key: string, isWatched: boolean, taker: RecordTaker): void {

@@ -1,7 +1,7 @@
 // Scans the entries of one namespace of a shared store: inspects one, lists all, or measures their memory.
 import type { ScanItem, ScanPosition } from "../backend.ts";
 import { payloadLength } from "../codec.ts";
-import { UnsupportedError } from "../errors.ts";
+import { CodecError, UnsupportedError } from "../errors.ts";
 import type { Spelling } from "../keys.ts";
 import {
   countedUsage,
@@ -9,9 +9,13 @@ import {
   type Examination,
   type Inspection,
   type NamespaceUsage,
+  type Preview,
 } from "../namespace.ts";
 import type { Entries } from "./entries.ts";
 import type { NamespaceHost } from "./namespace-host.ts";
+
+/** Of a compressed payload, whatever part of it is wanted. */
+const LEAST_UNPACKED = 4_096;
 
 export class EntryScan {
   readonly #store: NamespaceHost;
@@ -26,8 +30,32 @@ export class EntryScan {
 
   inspect(key: string): Promise<Inspection | undefined> {
     return this.#store.guard.run("inspect", async () => {
-      const entry = await this.#entries.fresh(key, await this.#store.backend.read(this.#names.entry(key)));
+      const record = await this.#store.backend.readHeader(this.#names.entry(key));
+      const entry = await this.#entries.fresh(key, record);
       return entry === undefined ? undefined : this.#entries.inspection(entry, payloadLength(entry.payload));
+    });
+  }
+
+  preview(key: string, most: number): Promise<Preview | undefined> {
+    return this.#store.guard.run("inspect", async () => {
+      const head = await this.#store.backend.readHead(this.#names.entry(key), most);
+      const entry = await this.#entries.live(key, head?.record);
+      if (head === undefined || entry === undefined) return undefined;
+      const { payloadBytes: of, unread } = head;
+      const read = unread === undefined ? payloadLength(entry.payload) : 0;
+      const inspection = { ...this.#entries.inspection(entry, of), read, of };
+      if (unread !== undefined) return { ...inspection, beginning: undefined, unread };
+      try {
+        const { codec } = this.#store;
+        return {
+          ...inspection,
+          beginning: await codec.decodeBeginning(entry.payload, read === of, Math.max(most, LEAST_UNPACKED)),
+        };
+      } catch (error) {
+        // A damaged entry is an error; one of a format that is not known here may be read by others.
+        if (!(error instanceof CodecError) || error.code === "FRAME_INVALID") throw error;
+        return { ...inspection, beginning: undefined, read: 0, unread: error.message };
+      }
     });
   }
 

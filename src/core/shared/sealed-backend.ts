@@ -7,6 +7,7 @@ import type {
   Failed,
   KeyedRecord,
   PushChannel,
+  RecordHead,
   RecordTaker,
   ScanItem,
   ScanOptions,
@@ -15,6 +16,7 @@ import type {
   Usage,
 } from "../backend.ts";
 import type { CodecError } from "../errors.ts";
+import { wholeHead } from "../frame/frame.ts";
 import type { Entry, Lease, Payload, StoreRecord, Token } from "../record.ts";
 import { HiddenKeys, type NameCipher } from "./hidden-keys.ts";
 
@@ -34,6 +36,11 @@ export interface Seal {
   readonly names?: NameCipher | undefined;
 }
 
+/** Payloads up to this length are opened, whatever part of them is wanted. */
+const OPENED_BYTES = 4_096;
+/** More than sealing adds to a payload. */
+const SEAL_BYTES = 512;
+
 type Found = StoreRecord | undefined;
 type Records = Pick<Backend, "read" | "write" | "take" | "now">;
 
@@ -44,6 +51,7 @@ export class SealedBackend implements Backend {
   readonly answersInPart?: NonNullable<Backend["answersInPart"]>;
   readonly isTransferring?: NonNullable<Backend["isTransferring"]>;
   readonly aheadMs?: NonNullable<Backend["aheadMs"]>;
+  readonly readHead?: NonNullable<Backend["readHead"]>;
   readonly readThen?: NonNullable<Backend["readThen"]>;
   readonly writeThen?: NonNullable<Backend["writeThen"]>;
   readonly readStampedThen?: NonNullable<Backend["readStampedThen"]>;
@@ -83,6 +91,7 @@ export class SealedBackend implements Backend {
       restrictions: restrictions && ((key: string) => restrictions.call(backend, this.#keys.hide(key))),
       pool: backend.pool?.bind(backend),
       describe: backend.describe?.bind(backend),
+      readHead: backend.readHead && this.#readHead,
       readThen: backend.readThen && this.#readThen,
       writeThen: backend.writeThen && this.#writeThen,
       readStampedThen: backend.readStampedThen && this.#readStampedThen,
@@ -144,6 +153,25 @@ export class SealedBackend implements Backend {
     const records = await this.#backend.readMany(this.#hideAll(keys), isWatched);
     return records.map((record) => this.#opened(record));
   }
+
+  /** What is sealed can only be opened whole: of a long payload nothing is read. */
+  readonly #readHead = async (key: string, most: number): Promise<RecordHead | undefined> => {
+    const head = await this.#backend.readHead?.(
+      this.#keys.hide(key),
+      Math.max(most, OPENED_BYTES) + SEAL_BYTES,
+    );
+    if (head === undefined) return undefined;
+    if (wholeHead(head.record)?.payloadBytes === head.payloadBytes)
+      return wholeHead(this.#opened(head.record));
+    const record = this.#revealed(head.record);
+    return (
+      record && {
+        record,
+        payloadBytes: head.payloadBytes,
+        unread: "it is encrypted, and can only be read whole",
+      }
+    );
+  };
 
   /** This and `take` deliver pending invalidations, also before anybody has connected. */
   async write(item: KeyedRecord): Promise<void> {

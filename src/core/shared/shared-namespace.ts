@@ -19,6 +19,7 @@ import type {
   Inspection,
   Namespace,
   NamespaceUsage,
+  Preview,
   ReadCallback,
   Sighting,
   WriteObserver,
@@ -227,11 +228,15 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     return this.#scan.examine(key);
   }
 
+  preview(key: string, most: number): Promise<Preview | undefined> {
+    return this.#scan.preview(key, most);
+  }
+
   async sight(key: string): Promise<Sighting> {
     const tier = this.#near?.holds(key) ? "near" : undefined;
     const { backend, guard } = this.#store;
     return guard.run("explain", async () => {
-      const record = await backend.read(this.names.entry(key));
+      const record = await backend.readHeader(this.names.entry(key));
       const entry = entryOf(record, this.names.entry(key));
       const isLeased =
         record?.kind === "lease" &&

@@ -5,9 +5,10 @@
 //   7..12  write time
 //   then   the full key: 4 bytes of length, its bytes
 //   rest   the frame; see core/frame/frame.ts
-import type { KeyedRecord } from "../../../core/backend.ts";
+import type { KeyedRecord, RecordHead } from "../../../core/backend.ts";
 import { CodecError } from "../../../core/errors.ts";
 import {
+  decodeHead,
   decodeHeader,
   decodeRecord,
   INCOMPLETE,
@@ -24,6 +25,10 @@ const WRITTEN_AT = 7;
 const HEAD = 13;
 const LENGTH_BYTES = 4;
 const TIME_BYTES = 6;
+
+/** Of a record, to be read for its header: covers nearly every one. A longer header is read with this many times as much. */
+export const HEADER_BYTES = 512;
+export const HEADER_GROWTH = 16;
 
 /** Also the latest time that fits into six bytes. */
 export const NEVER = 2 ** 48 - 1;
@@ -126,11 +131,33 @@ export function decodeStored(bytes: Buffer, key: string): StoreRecord | undefine
   return decodeRecord(bytes, key, start);
 }
 
-/** As `decodeStored`, with empty payloads. */
-export function decodeStoredHeader(bytes: Buffer, key: string): StoreRecord | undefined {
-  const record = decodeHeader(bytes.subarray(frameStart(bytes)), key);
-  if (record === INCOMPLETE) throw damaged();
-  return record;
+/** As `decodeStored`, from the first bytes; INCOMPLETE if they end within the header. `size`: of all of them. */
+export function decodeStoredHead(
+  bytes: Buffer,
+  key: string,
+  size = bytes.length,
+): RecordHead | undefined | typeof INCOMPLETE {
+  const start = frameStart(bytes, size);
+  if (start >= bytes.length) return INCOMPLETE;
+  if (((bytes[0] as number) & FLAG.fullKey) !== 0 && fullKey(bytes) !== key) return undefined;
+  const head = decodeHead(bytes.subarray(start), key, size - start);
+  if (head === INCOMPLETE && bytes.length >= size) throw damaged();
+  return head;
+}
+
+/** The cache key and the record, without its payload, from the first bytes; INCOMPLETE if they end within the header. */
+export function decodeStoredHeader(
+  diskKey: Buffer,
+  bytes: Buffer,
+  size: number,
+): { readonly key: string; readonly record: StoreRecord | undefined } | typeof INCOMPLETE {
+  const start = frameStart(bytes, size);
+  if (start >= bytes.length) return INCOMPLETE;
+  const key = storedKey(diskKey, bytes);
+  const record = decodeHeader(bytes.subarray(start), key);
+  if (record !== INCOMPLETE) return { key, record };
+  if (bytes.length >= size) throw damaged();
+  return INCOMPLETE;
 }
 
 /** The cache key of a record, from its disk key and the bytes stored there. */
@@ -141,11 +168,12 @@ export function storedKey(diskKey: Buffer, bytes: Buffer): string {
 /** The key of a record stored under a hash. */
 const fullKey = (bytes: Buffer): string => keyOfBytes(bytes.subarray(HEAD + LENGTH_BYTES, frameStart(bytes)));
 
-function frameStart(bytes: Buffer): number {
+/** `size`: of the whole record, where `bytes` are its beginning. */
+function frameStart(bytes: Buffer, size = bytes.length): number {
   if (bytes.length < HEAD + LENGTH_BYTES) throw damaged();
   if (((bytes[0] as number) & FLAG.fullKey) === 0) return HEAD;
   const start = HEAD + LENGTH_BYTES + bytes.readUInt32BE(HEAD);
-  if (start >= bytes.length) throw damaged();
+  if (start >= size) throw damaged();
   return start;
 }
 

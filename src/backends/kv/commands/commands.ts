@@ -1,8 +1,15 @@
 // Reads and writes records with single-key commands, whichever server holds the key.
-import type { Failed, KeyedRecord, RecordTaker, SwapResult, TakenMany } from "../../../core/backend.ts";
+import type {
+  Failed,
+  KeyedRecord,
+  RecordHead,
+  RecordTaker,
+  SwapResult,
+  TakenMany,
+} from "../../../core/backend.ts";
 import { OperationTimeoutError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
-import { decodeRecord, RecordBytes, VERSION_OFFSET } from "../../../core/frame/frame.ts";
+import { decodeRecord, RecordBytes, VERSION_OFFSET, wholeHead } from "../../../core/frame/frame.ts";
 import { nodeCrypto } from "../../../core/lazy-builtin.ts";
 import type { StoreRecord, Token } from "../../../core/record.ts";
 import { type Reply, ReplyError, Span } from "../resp/reply.ts";
@@ -10,6 +17,7 @@ import { toXCacheError } from "../resp/reply-error.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
 import { isForbidden, Restrictions } from "../server/restrictions.ts";
+import { readHead } from "./record-head.ts";
 import type { CommandLimits, CommandSender } from "./router.ts";
 import type { WatchedSwaps } from "./watched-swaps.ts";
 
@@ -86,6 +94,16 @@ export class KvCommands {
 
   readThen(key: string, isWatched: boolean, taker: RecordTaker): void {
     this.#commands.read(key, isWatched, new RecordAnswer(key, taker));
+  }
+
+  /** A user that may not read parts of values reads the whole. */
+  async readHead(key: string, most: number): Promise<RecordHead | undefined> {
+    try {
+      return (await readHead((args) => this.ask(key, args), key, most))?.head;
+    } catch (error) {
+      if (!isForbidden((error as Error).cause)) throw error;
+      return wholeHead(await this.read(key));
+    }
   }
 
   readMany(keys: readonly string[], isWatched: boolean): Promise<readonly (StoreRecord | undefined)[]> {

@@ -1,9 +1,7 @@
 // Scans the keys of one server with SCAN, on a connection of its own.
 import type { ScanItem, ScanPosition } from "../../../core/backend.ts";
-import { ConnectionError, unknownPosition } from "../../../core/errors.ts";
+import { CodecError, ConnectionError, unknownPosition } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
-import { decodeHeader, decodeRecord, INCOMPLETE } from "../../../core/frame/frame.ts";
-import type { StoreRecord } from "../../../core/record.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import { toXCacheError } from "../resp/reply-error.ts";
@@ -11,14 +9,13 @@ import type { Argument } from "../resp/writer.ts";
 import type { Connection } from "../server/connection.ts";
 import { hasOtherData } from "../server/connection-error.ts";
 import type { KvNode } from "../server/node.ts";
+import { readHead } from "./record-head.ts";
 import type { CommandSender } from "./router.ts";
 
 /** Keys examined per SCAN step. */
 export const SCAN_COUNT = "1000";
 /** Keys read per pipeline: a larger batch takes more memory and is not faster. */
 const BATCH = 250;
-/** The last byte fetched of a value; covers the header of nearly every entry. */
-const LAST_OF_HEADER = "255";
 /** Approximate bytes that a key takes in the server besides its name and value. */
 export const KEY_OVERHEAD = 64;
 
@@ -107,20 +104,16 @@ class FoundKey {
 
   /** Undefined if the key is gone by now or is not a record of ours. */
   async item(): Promise<ScanItem | undefined> {
-    const [head, length] = await Promise.all([
-      this.#command(["GETRANGE", this.#bytes, "0", LAST_OF_HEADER]),
-      this.#command(["STRLEN", this.#bytes]),
-    ]);
-    if (!Buffer.isBuffer(head) || head.length === 0) return undefined;
-    const inHead = readable(() => decodeHeader(head, this.key));
-    const record = inHead === INCOMPLETE ? await this.#whole() : inHead;
-    if (record === undefined) return undefined;
-    return { key: this.key, record, bytes: Number(length) + this.#bytes.length + KEY_OVERHEAD };
-  }
-
-  async #whole(): Promise<StoreRecord | undefined> {
-    const whole = await this.#command(["GET", this.#bytes]);
-    return Buffer.isBuffer(whole) ? readable(() => decodeRecord(whole, this.key)) : undefined;
+    try {
+      const found = await readHead((args) => this.#command(args), this.key, 0, this.#bytes);
+      if (found === undefined) return undefined;
+      const bytes = found.total + this.#bytes.length + KEY_OVERHEAD;
+      return { key: this.key, record: found.head.record, bytes };
+    } catch (error) {
+      // Another application may write under the prefix.
+      if (error instanceof CodecError) return undefined;
+      throw error;
+    }
   }
 
   /** Null if the key is not a string. One promise each, as a step sends thousands of these. */
@@ -151,15 +144,6 @@ const isReply = (error: unknown, ...codes: readonly string[]): boolean =>
 /** Error replies leave the backend as an XCacheError. */
 export function fail(error: unknown): never {
   throw toXCacheError(toError(error));
-}
-
-/** Another application may write under the prefix. */
-function readable<T>(decode: () => T): T | undefined {
-  try {
-    return decode();
-  } catch {
-    return undefined;
-  }
 }
 
 /** The prefix as a glob that matches only itself. */
