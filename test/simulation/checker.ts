@@ -1,10 +1,10 @@
 // Holds a history to the guarantees of getOrSet: each rule is a function that returns the violations it finds.
 import { BackendError } from "../../src/core/errors.ts";
+import { LoadError } from "./calls.ts";
 import type { Check } from "./checks.ts";
 import type { Call, History, LoadRun, Moment, Source } from "./history.ts";
 import { type Change, concerns, isChange } from "./operations.ts";
 import { OPERATION_TIMEOUT_MS } from "./process.ts";
-import { LoadError } from "./world.ts";
 
 export interface Violation {
   /** The number of the guarantee. */

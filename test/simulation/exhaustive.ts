@@ -189,7 +189,7 @@ class Run {
   async #prepare(): Promise<void> {
     const world = this.#world;
     await connectAll(world);
-    world.call(0, OPERATIONS.set);
+    world.calls.begin(0, OPERATIONS.set);
     await deliverAll(world, false);
     for (const { index } of world.processes) world.readAll(index);
     await deliverAll(world, false);
@@ -213,7 +213,7 @@ class Run {
       if (world.deliverable(process).length > 0)
         local("deliver", { do: "deliver", process, rank: 0, count: 1 });
       if (world.attempts(process).length > 0) local("connect", { do: "connect", process });
-      const rank = world.endable().findIndex(({ run }) => run.process === process);
+      const rank = world.calls.endable().findIndex(({ run }) => run.process === process);
       if (rank >= 0) local("load", { do: "load", rank });
       const name = this.#program[process as 0 | 1][this.#begun[process as 0 | 1]];
       const isFree = this.#latest[process]?.end !== undefined || this.#latest[process] === undefined;

@@ -85,12 +85,16 @@ export class Link implements Client {
 
   /** The next frames reach the process. */
   deliver(count: number): void {
-    const frames = this.toClient.splice(0, count);
-    for (const { lease, sequence } of frames)
+    const parts: Buffer[] = [];
+    let isEnd = false;
+    for (const { lease, sequence, bytes } of this.toClient.splice(0, count)) {
       if (lease !== undefined) this.#network.sawLease?.(this.process, lease, sequence);
-    const bytes = frames.flatMap((frame) => (frame.bytes === undefined ? [] : [bytesOf(frame.bytes)]));
-    if (bytes.length > 0) this.end?.arrived(bytes.length === 1 ? (bytes[0] as Buffer) : Buffer.concat(bytes));
-    if (frames.some((frame) => frame.bytes === undefined) && this.isClientOpen) {
+      if (bytes === undefined) isEnd = true;
+      else parts.push(bytesOf(bytes));
+    }
+    const [first, second] = parts;
+    if (first !== undefined) this.end?.arrived(second === undefined ? first : Buffer.concat(parts));
+    if (isEnd && this.isClientOpen) {
       this.end?.closed(undefined);
       this.destroy();
     }
@@ -148,6 +152,42 @@ export class Network {
 
   constructor(master: Server) {
     this.master = master;
+  }
+
+  /** Connections of a process that it has not given up. */
+  linksOf(process: number): Link[] {
+    return this.#linksWith((link) => link.process === process && link.isClientOpen);
+  }
+
+  /** Those with commands that can reach the store now. */
+  servable(process: number): Link[] {
+    return this.#linksWith(
+      (link) => link.process === process && link.toServer.length > 0 && !(link.isHeld && link.isClientOpen),
+    );
+  }
+
+  /** Those with something that can reach the process now. */
+  deliverable(process: number): Link[] {
+    return this.#linksWith((link) => link.process === process && link.toClient.length > 0 && !link.isHeld);
+  }
+
+  /** What a process has certainly heard of: everything up to this sequence number. */
+  heardBy(process: number): number {
+    let heard = Number.POSITIVE_INFINITY;
+    for (const link of this.links) {
+      if (link.process !== process || !link.isClientOpen) continue;
+      // What the master has executed since need not have reached it.
+      if (link.server.isReplica) return Number.NEGATIVE_INFINITY;
+      const [next] = link.toClient;
+      if (next !== undefined) heard = Math.min(heard, next.sequence - 1);
+    }
+    return heard;
+  }
+
+  #linksWith(isWanted: (link: Link) => boolean): Link[] {
+    const found: Link[] = [];
+    for (const link of this.links) if (isWanted(link)) found.push(link);
+    return found;
   }
 
   attempt(attempt: Attempt): () => void {

@@ -1,6 +1,8 @@
 // The bytes between a simulated client and server: commands are parsed, replies and pushes written, both as RESP3.
 
 const CR = 13;
+const LF = 10;
+const ZERO = 48;
 
 /** The commands in what a client wrote at once. A client writes whole commands only. */
 export function commandsIn(bytes: Uint8Array): Buffer[][] {
@@ -8,9 +10,9 @@ export function commandsIn(bytes: Uint8Array): Buffer[][] {
   const commands: Buffer[][] = [];
   let at = 0;
   const number = (): number => {
-    const end = text.indexOf(CR, at);
-    const value = Number(text.toString("latin1", at + 1, end));
-    at = end + 2;
+    let value = 0;
+    for (at++; text[at] !== CR; at++) value = value * 10 + (text[at] as number) - ZERO;
+    at += 2;
     return value;
   };
   while (at < text.length) {
@@ -35,7 +37,14 @@ export const text = (value: string): string => `$${value.length}\r\n${value}\r\n
 
 export function bulk(bytes: Buffer | undefined): ReplyBytes {
   if (bytes === undefined) return NULL;
-  return Buffer.concat([Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from("\r\n")]);
+  const head = `$${bytes.length}\r\n`;
+  const end = head.length + bytes.length;
+  const reply = Buffer.allocUnsafe(end + 2);
+  reply.write(head, "latin1");
+  reply.set(bytes, head.length);
+  reply[end] = CR;
+  reply[end + 1] = LF;
+  return reply;
 }
 
 export function list(items: readonly ReplyBytes[], mark = "*"): ReplyBytes {

@@ -18,7 +18,8 @@ export interface Result {
 export interface RunOptions {
   /** Performed in place of drawn ones. */
   readonly steps?: readonly Step[];
-  readonly isTold?: boolean;
+  /** Whether every event is described. */
+  readonly hasTimeline?: boolean;
   /** The name of the drill that it is about, whatever the seed says. */
   readonly drill?: string | undefined;
 }
@@ -32,7 +33,7 @@ const LOAD_LIMIT_MS = 75_000;
 Error.stackTraceLimit = 0;
 
 export async function runSchedule(plan: Plan, options: RunOptions = {}): Promise<Result> {
-  const timeline: string[] | undefined = options.isTold ? [] : undefined;
+  const timeline: string[] | undefined = options.hasTimeline ? [] : undefined;
   const world = new World(plan.settings, timeline);
   if (plan.isConnected) await connectAll(world);
   const steps = options.steps ?? (await walk(world, plan));
@@ -54,10 +55,10 @@ async function finish(world: World): Promise<void> {
   history.healed = world.moment;
   await deliverAll(world, false);
   await watchWaiters(world);
-  const isHanging = (call: Call): boolean => world.isBlockedByHang(call);
+  const isHanging = (call: Call): boolean => world.calls.isBlockedByHang(call);
   const isOver = (): boolean => history.calls.every((call) => call.end !== undefined || isHanging(call));
   await pass(world, REST_MS, isOver);
-  if (world.loads.some(({ outcome }) => outcome === "hang")) await watchHanging(world);
+  if (world.calls.loads.some(({ outcome }) => outcome === "hang")) await watchHanging(world);
   judgeRest(world);
   const isOwed = history.calls.some((call) => isChange(call.operation) && call.error !== undefined);
   // What is owed is delivered whether or not somebody reads it.
@@ -109,7 +110,7 @@ function observe(world: World): void {
 /** A process that waits for a load that stored nothing begins one of its own, even if another process is loading again. */
 async function watchWaiters(world: World): Promise<void> {
   const { history } = world;
-  if (history.faults.length > 0 || world.loads.length === 0) return;
+  if (history.faults.length > 0 || world.calls.loads.length === 0) return;
   if (!history.loads.some(hasStoredNothing)) return;
   const since = world.moment;
   await passWithoutEnds(world, 700);
@@ -173,7 +174,7 @@ async function passWithoutEnds(world: World, ms: number): Promise<void> {
 
 async function watchHanging(world: World): Promise<void> {
   const waiting = world.history.calls.filter(
-    (call) => call.end === undefined && !world.isBlockedByHang(call, true),
+    (call) => call.end === undefined && !world.calls.isBlockedByHang(call, true),
   );
   if (waiting.length === 0) return;
   const isDone = (): boolean => waiting.every(({ end }) => end !== undefined);
@@ -194,7 +195,7 @@ async function watchHanging(world: World): Promise<void> {
 function judgeRest(world: World): void {
   const { history } = world;
   for (const call of history.calls) {
-    if (call.end !== undefined || world.isBlockedByHang(call)) continue;
+    if (call.end !== undefined || world.calls.isBlockedByHang(call)) continue;
     if (world.processes[call.process]?.state === "dead") continue;
     const message = `${call.operation.do} ${call.id} in p${call.process} has not ended`;
     world.observe(6, "overlong call", message);
@@ -206,7 +207,7 @@ function judgeRest(world: World): void {
     world.observe(6, "one loss, many failures", message);
     break;
   }
-  if (history.faults.length === 0 && world.loads.length === 0 && world.hasLease()) {
+  if (history.faults.length === 0 && world.calls.loads.length === 0 && world.store.hasLease()) {
     const hasLeft = world.processes.some(({ isDisconnected }) => isDisconnected);
     world.observe(
       1,
@@ -219,7 +220,7 @@ function judgeRest(world: World): void {
     if (world.isConnected(process.index))
       world.observe(6, "reopened", `p${process.index} has a connection after disconnect()`);
     // A load that never ends has a limit.
-    const isLoading = world.loads.some(({ run }) => run.process === process.index);
+    const isLoading = world.calls.loads.some(({ run }) => run.process === process.index);
     const timers = world.time.timersOf(process.clock);
     if (timers > 0 && !isLoading)
       world.observe(6, "timers left", `p${process.index} has ${timers} timers after disconnect()`);

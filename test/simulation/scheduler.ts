@@ -91,7 +91,7 @@ class Walk {
       for (const rank of world.deliverable(process).keys())
         this.#add(8, { do: "deliver", process, rank, count: this.#count() });
     }
-    for (const rank of world.endable().keys()) this.#add(this.#plan.loadEnds, { do: "load", rank });
+    for (const rank of world.calls.endable().keys()) this.#add(this.#plan.loadEnds, { do: "load", rank });
   }
 
   /** What comes next in the program. */
@@ -144,8 +144,8 @@ class Walk {
   }
 
   #failoverStep(lot: number): Step {
-    if (lot < 0.5 && !this.#world.hasTwoMasters) return { do: "replicate", count: ALL };
-    if (lot < 0.65 && !this.#world.hasTwoMasters) return { do: "promote" };
+    if (lot < 0.5 && !this.#world.store.hasTwoMasters) return { do: "replicate", count: ALL };
+    if (lot < 0.65 && !this.#world.store.hasTwoMasters) return { do: "promote" };
     return { do: lot < 0.85 ? "failover" : "demote" };
   }
 }

@@ -35,6 +35,7 @@ export interface ServerHost {
 }
 
 const VERSION_LENGTH = 8;
+const WRITES: ReadonlySet<string> = new Set(["SET", "GETDEL", "DEL"]);
 const READONLY = error("READONLY You can't write against a read only replica.");
 
 /** The first byte of a lease's frame. */
@@ -154,7 +155,7 @@ export class Server {
 
   #reply(client: Client, command: string, args: readonly Buffer[]): ReplyBytes {
     const key = args.length > 1 ? (args[1] as Buffer).toString("latin1") : "";
-    if (this.isReplica && ["SET", "GETDEL", "DEL"].includes(command)) return READONLY;
+    if (this.isReplica && WRITES.has(command)) return READONLY;
     switch (command) {
       case "GET":
         this.#track(client, key);

@@ -20,7 +20,7 @@ export async function shrink(result: Result): Promise<Result> {
     } else if (size === 1) break;
     else parts = Math.min(steps.length, parts * 2);
   }
-  return runSchedule(plan, { steps, isTold: true });
+  return runSchedule(plan, { steps, hasTimeline: true });
 }
 
 async function firstFailing(

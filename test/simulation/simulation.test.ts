@@ -1,10 +1,10 @@
 // The real core and the real Redis client of several processes, in schedules drawn from seeds, held to the guarantees.
 import { readFileSync } from "node:fs";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../../scripts/simulation/bundle.mjs";
 import type { Name, Program } from "./exhaustive.ts";
 import { MUTATIONS } from "./mutations.ts";
-import { simulateInThread } from "./threads.ts";
+import { SimulationThread } from "./threads.ts";
 
 const SCHEDULES = 20_000;
 const THREADS = 2;
@@ -12,12 +12,17 @@ const PARTS = [0, 1, 2, 3];
 
 type Simulation = typeof import("./index.ts");
 
-let url = "";
 let simulation: Simulation;
+let threads: readonly SimulationThread[] = [];
 
 beforeAll(async () => {
-  url = await bundle();
+  const url = await bundle();
+  threads = Array.from({ length: THREADS }, () => new SimulationThread(url));
   simulation = (await import(/* @vite-ignore */ url)) as Simulation;
+});
+
+afterAll(async () => {
+  await Promise.all(threads.map((thread) => thread.end()));
 });
 
 describe("schedules", () => {
@@ -25,8 +30,8 @@ describe("schedules", () => {
   test.each(PARTS)(`${SCHEDULES / PARTS.length} of them from part %i keep every guarantee`, async (part) => {
     const each = SCHEDULES / PARTS.length / THREADS;
     const outcomes = await Promise.all(
-      Array.from({ length: THREADS }, (_, thread) =>
-        simulateInThread(url, { seed: 1 + (part * THREADS + thread) * each, schedules: each }),
+      threads.map((thread, at) =>
+        thread.simulate({ seed: 1 + (part * THREADS + at) * each, schedules: each }),
       ),
     );
     expect(outcomes.flatMap(({ explanation }) => (explanation === "" ? [] : [explanation]))).toEqual([]);
@@ -36,11 +41,11 @@ describe("schedules", () => {
   test("the same seed gives the same schedule, step by step", async () => {
     for (const seed of [5, 6, 7, 8]) {
       const [one, other] = [
-        await simulation.runSeed(seed, { isTold: true }),
-        await simulation.runSeed(seed, { isTold: true }),
+        await simulation.runSeed(seed, { hasTimeline: true }),
+        await simulation.runSeed(seed, { hasTimeline: true }),
       ];
       expect(other.timeline).toEqual(one.timeline);
-      const repeated = await simulation.runSeed(seed, { isTold: true, steps: one.steps });
+      const repeated = await simulation.runSeed(seed, { hasTimeline: true, steps: one.steps });
       expect(repeated.timeline).toEqual(one.timeline);
     }
   });
@@ -80,8 +85,13 @@ describe("mutations of the sources", () => {
   ])("%s: noticed within 2,000 schedules", async (name) => {
     const mutation = MUTATIONS.find((each) => each.name === name);
     const mutated = await bundle(mutation);
-    const { failures } = await simulateInThread(mutated, { seed: 1, schedules: 2_000 }, true);
-    expect(failures).not.toEqual([]);
+    const thread = new SimulationThread(mutated);
+    try {
+      const { failures } = await thread.simulate({ seed: 1, schedules: 2_000 }, true);
+      expect(failures).not.toEqual([]);
+    } finally {
+      await thread.end();
+    }
   });
 });
 

@@ -36,8 +36,19 @@ export type Step =
 /** Everything there is. */
 export const ALL = 1_000;
 
-export const isFault = ({ do: what }: Step): boolean =>
-  !["call", "connect", "serve", "deliver", "load", "tick", "wait", "save", "replicate"].includes(what);
+const ORDINARY: ReadonlySet<Step["do"]> = new Set([
+  "call",
+  "connect",
+  "serve",
+  "deliver",
+  "load",
+  "tick",
+  "wait",
+  "save",
+  "replicate",
+]);
+
+export const isFault = ({ do: what }: Step): boolean => !ORDINARY.has(what);
 
 export function describeStep(step: Step, describe: (operation: Operation) => string): string {
   switch (step.do) {

@@ -1,4 +1,5 @@
 // Runs schedules in threads: the bundle is loaded as it is, and the event loops of the tests stay apart from it.
+import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { SimulationOptions } from "./index.ts";
 
@@ -10,16 +11,35 @@ export interface Outcome {
   readonly explanation: string;
 }
 
-/** `stops`: at the first violation. */
-export function simulateInThread(url: string, options: SimulationOptions, stops = false): Promise<Outcome> {
-  const worker = new Worker(new URL("./worker.mjs", import.meta.url), {
-    workerData: { url, options, stops },
-    // Nearly everything is garbage soon after.
-    resourceLimits: { maxYoungGenerationSizeMb: 64 },
-  });
-  return new Promise((resolve, reject) => {
-    worker.once("message", resolve);
-    worker.once("error", reject);
-    worker.once("exit", (code) => reject(new Error(`the simulation ended with code ${code}`)));
-  });
+/**
+ * One thread for any number of simulations, one after another: the first thousand schedules of a thread take three times as
+ * long as later ones, until the code is compiled.
+ */
+export class SimulationThread {
+  readonly #worker: Worker;
+
+  /** `url`: of a bundle. */
+  constructor(url: string) {
+    this.#worker = new Worker(new URL("./worker.mjs", import.meta.url), {
+      workerData: { url },
+      // Nearly everything is garbage soon after.
+      resourceLimits: { maxYoungGenerationSizeMb: 64 },
+    });
+  }
+
+  /** `stops`: at the first violation. */
+  async simulate(options: SimulationOptions, stops = false): Promise<Outcome> {
+    const outcome = Promise.race([
+      once(this.#worker, "message"),
+      once(this.#worker, "exit").then(([code]) => {
+        throw new Error(`the simulation ended with code ${code}`);
+      }),
+    ]);
+    this.#worker.postMessage({ options, stops });
+    return (await outcome)[0] as Outcome;
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate();
+  }
 }

@@ -1,10 +1,12 @@
-// Runs a part of the schedules in a thread of its own, on a bundle that was made before.
+// Runs parts of the schedules in a thread of its own, on a bundle that was made before.
 import { parentPort, workerData } from "node:worker_threads";
 
-const { url, options, stops } = workerData;
-const { simulate, explain } = await import(url);
-const { schedules, failures, first } = await simulate(options, stops);
-// Shrinking takes a while; a run that was to find just anything needs none.
-const explanation =
-  first === undefined ? "" : stops ? String(first.violations[0].message) : await explain(first);
-parentPort?.postMessage({ schedules, failures: Object.keys(failures), explanation });
+const { simulate, explain } = await import(workerData.url);
+
+parentPort?.on("message", async ({ options, stops }) => {
+  const { schedules, failures, first } = await simulate(options, stops);
+  // Shrinking takes a while; a run that was to find just anything needs none.
+  const explanation =
+    first === undefined ? "" : stops ? String(first.violations[0].message) : await explain(first);
+  parentPort?.postMessage({ schedules, failures: Object.keys(failures), explanation });
+});

@@ -12,6 +12,7 @@ import {
   timesAnswered,
 } from "../../support/kv/cluster-layout.ts";
 import { opened } from "../../support/kv/opened.ts";
+import { isRedis6 } from "../../support/redis.ts";
 import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
 import { until } from "../../support/until.ts";
 
@@ -20,14 +21,19 @@ const clients: KvBackend[] = [];
 
 beforeAll(async () => {
   cluster = await startCluster();
+  const rules = ["on", ">secret", "~*", ...(isRedis6() ? [] : ["&*"]), "+@all", "-eval", "-evalsha"];
+  await Promise.all(cluster.nodes.map(({ cli }) => cli("ACL", "SETUSER", WITHOUT_SCRIPTS, ...rules)));
 });
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.disconnect()));
   await cluster?.stop();
 });
 
-async function connectedClient(): Promise<KvBackend> {
-  const client = opened(cluster.url, { operationTimeoutMs: 5_000 });
+const WITHOUT_SCRIPTS = "noscripts";
+
+async function connectedClient(user?: string): Promise<KvBackend> {
+  const url = user === undefined ? cluster.url : cluster.url.replace("://", `://${user}:secret@`);
+  const client = opened(url, { operationTimeoutMs: 5_000 });
   clients.push(client);
   await client.connect();
   return client;
@@ -73,34 +79,40 @@ class Worker {
   }
 }
 
-test("a slot that moves while it is read and written loses nothing, through both ASK and MOVED", async () => {
-  const client = await connectedClient();
-  const workers = Array.from({ length: 12 }, (_, at) => new Worker(client, `{moving}:${at}`));
-  const move = await moveOf(slotOf("{moving}"));
-  const before = { ask: await timesAnswered(cluster, "ASK"), moved: await timesAnswered(cluster, "MOVED") };
-  const work = Promise.all(workers.map((worker) => worker.run()));
-  const progress = async () => {
-    const goal = Math.min(...workers.map(({ rounds }) => rounds)) + 4;
-    await Promise.race([
-      until(() => workers.every(({ rounds }) => rounds >= goal), { what: "the work goes on" }),
-      work,
-    ]);
-  };
-  await progress();
-  await beginMove(move);
-  await progress();
-  await moveKeys(move, 5);
-  await progress();
-  while ((await moveKeys(move)) > 0) await progress();
-  await endMove(cluster, move);
-  await progress();
-  for (const worker of workers) worker.isDone = true;
-  await work;
-  const newcomer = await connectedClient();
-  await Promise.all(workers.map((worker) => worker.check(newcomer)));
-  expect(await timesAnswered(cluster, "ASK")).toBeGreaterThan(before.ask);
-  expect(await timesAnswered(cluster, "MOVED")).toBeGreaterThan(before.moved);
-});
+test.each([
+  ["scripts", undefined, "{moving}"],
+  ["WATCH and MULTI", WITHOUT_SCRIPTS, "{watched}"],
+])(
+  "a slot that moves while it is read and swapped with %s loses nothing, through both ASK and MOVED",
+  async (_, user, tag) => {
+    const client = await connectedClient(user);
+    const workers = Array.from({ length: 12 }, (_, at) => new Worker(client, `${tag}:${at}`));
+    const move = await moveOf(slotOf(tag));
+    const before = { ask: await timesAnswered(cluster, "ASK"), moved: await timesAnswered(cluster, "MOVED") };
+    const work = Promise.all(workers.map((worker) => worker.run()));
+    const progress = async () => {
+      const goal = Math.min(...workers.map(({ rounds }) => rounds)) + 4;
+      await Promise.race([
+        until(() => workers.every(({ rounds }) => rounds >= goal), { what: "the work goes on" }),
+        work,
+      ]);
+    };
+    await progress();
+    await beginMove(move);
+    await progress();
+    await moveKeys(move, 5);
+    await progress();
+    while ((await moveKeys(move)) > 0) await progress();
+    await endMove(cluster, move);
+    await progress();
+    for (const worker of workers) worker.isDone = true;
+    await work;
+    const newcomer = await connectedClient();
+    await Promise.all(workers.map((worker) => worker.check(newcomer)));
+    expect(await timesAnswered(cluster, "ASK")).toBeGreaterThan(before.ask);
+    expect(await timesAnswered(cluster, "MOVED")).toBeGreaterThan(before.moved);
+  },
+);
 
 test("near copies of a slot are not trusted after it moved, and pushes come from its new server", async () => {
   const [client, other] = [await connectedClient(), await connectedClient()];

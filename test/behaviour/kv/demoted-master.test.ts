@@ -1,5 +1,6 @@
 // A master that becomes a replica and keeps its connections: data it copies from another server is never served.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SingleServer } from "../../../src/backends/kv/commands/single-server.ts";
 import type { Reply } from "../../../src/backends/kv/resp/reply.ts";
 import { KvNode, type NodeHost } from "../../../src/backends/kv/server/node.ts";
 import { bulk, FakeServer, greet, type Script } from "../../support/kv/fake-server.ts";
@@ -133,5 +134,24 @@ describe("a server in use is asked whether it is still the master", () => {
     identity = { role: "master", history: "renamed", offset: 200 };
     await inUse(() => node.info.history?.id === "renamed", "the new name is known");
     expect(server.clients).toHaveLength(1);
+  });
+});
+
+describe("a write that a replica refuses has the master looked up again", () => {
+  const READONLY = "READONLY You can't write against a read only replica.";
+  const IN_SCRIPT = "ERR Error running script (call to f_d8f2): @user_script:5: @user_script: 5:";
+
+  it.each([
+    ["a command", ["SET", "k", "v"], `-${READONLY}`],
+    ["a script", ["EVALSHA", "d8f2", "1", "k"], `-${READONLY} script: d8f2, on @user_script:5.`],
+    ["a script of Redis 6", ["EVALSHA", "d8f2", "1", "k"], `-${IN_SCRIPT} -${READONLY}`],
+  ])("in %s", async (_, args, refusal) => {
+    script = ([name]) => (name === args[0] ? `${refusal}\r\n` : undefined);
+    const router = new SingleServer(() => server.endpoint, nodeHost());
+    [node] = router.nodes;
+    await router.connect();
+    const sent = new Promise((resolve, reject) => router.send("k", args, { resolve, reject }));
+    await expect(sent).rejects.toThrow("READONLY");
+    expect(node.links[0]!.connection).toBeUndefined();
   });
 });

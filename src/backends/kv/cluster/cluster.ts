@@ -5,14 +5,15 @@ import { ConnectionError, OperationTimeoutError } from "../../../core/errors.ts"
 import { toError } from "../../../core/events.ts";
 import { withDeadline } from "../../../core/resilience/with-deadline.ts";
 import { disconnected } from "../../wire/connection-error.ts";
-import type { CommandSender, Router } from "../commands/router.ts";
+import type { CommandSender, Detour, Router } from "../commands/router.ts";
+import type { ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
-import type { Answer } from "../server/connection.ts";
+import type { Answer, Endpoint } from "../server/connection.ts";
 import { KvNode, type NodeHost } from "../server/node.ts";
 import { type CallHost, ClusterCall, ClusterRead, ParkedCalls, type Route } from "./call.ts";
 import { scanCluster } from "./scan.ts";
 import { slotOf, tagForSlot } from "./slots.ts";
-import type { Redirect } from "./topology.ts";
+import { type Redirect, redirectIn } from "./topology.ts";
 import { ClusterView } from "./view.ts";
 
 /** How old the topology may be for an operation that must reach every master. */
@@ -88,7 +89,19 @@ export class ClusterServers implements Router, CallHost {
     return this.#view.nodes;
   }
 
-  visit(endpoint: HostPort): { readonly node: KvNode; leave(): void } {
+  async follow(refusal: ReplyError, from: Endpoint): Promise<Detour | undefined> {
+    const redirect = redirectIn(refusal, (from as HostPort).host);
+    if (redirect === undefined) throw refusal;
+    if (refusal.code === "ASK") {
+      // The master of the slot does not track what is read from the importing server.
+      this.#view.table.revoke(redirect.slot);
+      return this.visit(redirect.to);
+    }
+    if (!this.moved({ ...redirect, to: this.translate(redirect.to) })) await this.refreshTopology();
+    return undefined;
+  }
+
+  visit(endpoint: HostPort): Detour {
     const to = this.translate(endpoint);
     const known = this.#view.members.find(to)?.node;
     if (known !== undefined) return { node: known, leave: () => {} };

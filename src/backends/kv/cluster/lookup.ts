@@ -1,4 +1,5 @@
 // Reads the topology from the first server that knows enough of it, so that a dead or frozen one delays nothing.
+import { setMaxListeners } from "node:events";
 import type { HostPort } from "../../../core/address/address.ts";
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
@@ -49,6 +50,8 @@ export class TopologyLookup {
       this.#resolve = resolve;
       this.#reject = reject;
     });
+    // One for each server that is queried.
+    setMaxListeners(0, this.#stop.signal);
     const { connectTimeoutMs } = options.settings;
     this.#limit = options.clock.after(connectTimeoutMs, () =>
       this.#conclude(

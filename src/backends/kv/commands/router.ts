@@ -4,7 +4,7 @@ import type { Clock } from "../../../core/clock.ts";
 import { ConnectionError } from "../../../core/errors.ts";
 import { ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
-import type { Answer } from "../server/connection.ts";
+import type { Answer, Endpoint } from "../server/connection.ts";
 import type { KvNode } from "../server/node.ts";
 
 /** Deadlines of the calls. */
@@ -20,6 +20,13 @@ export interface CommandSender {
   read(key: string, isWatched: boolean, answer: Answer): void;
   /** MGET with one reply for all keys. Returns false, having sent nothing, if one command cannot read them all. */
   readMany?(keys: readonly string[], isWatched: boolean, answer: Answer): boolean;
+}
+
+/** A server that is used for one command. */
+export interface Detour {
+  readonly node: KvNode;
+  /** Call it when the server is no longer needed. */
+  leave(): void;
 }
 
 /** Follows keys when they move to another server. */
@@ -46,6 +53,11 @@ export interface Router extends CommandSender {
    * keys would otherwise deadlock. What is read this way is not tracked. Absent where there is only one server.
    */
   readonly ahead?: CommandSender;
+  /**
+   * Learns from a MOVED or ASK of the server at `from`. Resolves to the server to ask after an ASK; to undefined once the
+   * slot's master is known. Absent where there is only one server.
+   */
+  follow?(refusal: ReplyError, from: Endpoint): Promise<Detour | undefined>;
   /** A suffix that places a key of the store on this server. */
   anchor(node: KvNode): string;
   /** See ConnectedServer. */

@@ -3,14 +3,17 @@
 /** The arguments that a server echoes for an unknown command; they contain the password if it was a login. */
 const ECHOED_ARGUMENTS = /, with args beginning with.*$/s;
 
-/** An error reply; `code` is its first word, such as MOVED. */
+/** What Redis 6 and older put before an error in a script. */
+const IN_SCRIPT = /^ERR Error running script \(call to \w+\): (?:@\w+: ?\d+: )+-?(?=[A-Z]{2,} )/;
+
+/** An error reply; `code` is its first word, such as MOVED, or that of the error in a script. */
 export class ReplyError extends Error {
   readonly code: string;
 
   constructor(message: string) {
     super(message.replace(ECHOED_ARGUMENTS, ""));
     this.name = "ReplyError";
-    this.code = /^[A-Z]+/.exec(message)?.[0] ?? "ERR";
+    this.code = /^[A-Z]+/.exec(message.replace(IN_SCRIPT, ""))?.[0] ?? "ERR";
   }
 }
 
