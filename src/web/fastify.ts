@@ -5,6 +5,7 @@ import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
 import type { Reply } from "./message/exchange.ts";
 import type { HeaderList } from "./message/header-list.ts";
+import { reportHead } from "./node-http/late-fields.ts";
 import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
@@ -107,6 +108,7 @@ function addHook(app: FastifyInstance, engine: HTTPCacheMiddleware<FastifyReques
     const arrival = takeArrival(request.raw, engine);
     if (arrival !== undefined) {
       arrival.begin(headersOf(reply));
+      reportHead(reply.raw, arrival.late);
       done();
       return;
     }

@@ -221,10 +221,7 @@ export class ResponseRecorder implements Tap {
     }
     if (body !== undefined && !hasField(headers, "etag")) added.push(["ETag", makeEtag(body, etag)]);
     let sent: HeaderList = headers;
-    let stored: string[] = storableHeaders(
-      headers,
-      (name, value) => exchange.isOuter?.(name, value) ?? false,
-    );
+    let stored: string[] = storableHeaders(headers, exchange);
     for (const [name, value] of added) {
       sent = withField(sent, name, value);
       stored = withField(stored, name, value);

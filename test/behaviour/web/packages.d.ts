@@ -11,6 +11,9 @@ declare module "koa-static";
 declare module "method-override";
 declare module "morgan";
 declare module "multer";
+declare module "on-headers" {
+  export default function onHeaders(response: object, listener: () => void): void;
+}
 declare module "passport";
 declare module "serve-static";
 
