@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
 import type { Reply } from "./message/exchange.ts";
-import type { LateFields } from "./node-http/late-fields.ts";
+import { filterFields } from "./message/header-list.ts";
+import { isOfBody, type LateFields } from "./node-http/late-fields.ts";
 import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
 import { headersOf, setHeaders, sinkOf } from "./node-http/node-response.ts";
 
@@ -73,9 +74,7 @@ function answer(context: KoaContext, reply: Reply): void {
   // Koa invents one.
   if (!isWithType) res.removeHeader("content-type");
   setHeaders(res, reply.headers);
-  const given = headersOf(sinkOf(res)).filter(
-    (name, at, list) => OF_BODY.test(at % 2 === 0 ? name : list[at - 1]!),
-  );
+  const given = filterFields(headersOf(sinkOf(res)), isOfBody);
   const { write, end } = res;
   let isReplaced = false;
   const isTaken = (): boolean => {
@@ -83,7 +82,7 @@ function answer(context: KoaContext, reply: Reply): void {
     isReplaced = context.body !== body && res.statusCode === status && !res.headersSent;
     if (!isReplaced) Object.assign(res, { write, end });
     else {
-      for (const name of res.getHeaderNames()) if (OF_BODY.test(name)) res.removeHeader(name);
+      for (const name of res.getHeaderNames()) if (isOfBody(name)) res.removeHeader(name);
       setHeaders(res, given);
       end.call(res, body, "utf8");
     }
@@ -94,8 +93,6 @@ function answer(context: KoaContext, reply: Reply): void {
     end: (...args: unknown[]) => (isTaken() ? res : end.apply(res, args as never)),
   });
 }
-
-const OF_BODY = /^(?:content-(?:type|length|encoding|range|language|disposition)|etag|transfer-encoding)$/i;
 
 /** As a handler would have set it. Undefined if Koa must not set any. */
 function bodyOf({ status, body, isText }: Reply): string | Buffer | undefined {
@@ -149,14 +146,36 @@ export function httpCache<Context extends KoaContext = KoaContext>(
 /** Calls the handler, and reports what it did before outer middleware acts on its response or error. */
 async function run(
   next: () => Promise<unknown>,
-  { res }: KoaContext,
+  context: KoaContext,
   reports: { handlerThrew(): void; readonly late: LateFields | undefined },
 ): Promise<void> {
   try {
     await next();
-    reports.late?.begin(headersOf(sinkOf(res)));
+    if (reports.late !== undefined && context.respond !== false) watchOuter(context.res, reports.late);
   } catch (error) {
     reports.handlerThrew();
     throw error;
   }
+}
+
+/** Reports what outer middleware adds until Koa sends the response, on which inner middleware may then act once more. */
+function watchOuter(res: ServerResponse, late: LateFields): void {
+  const { write, end } = res;
+  late.begin(headersOf(sinkOf(res)));
+  const watched = {
+    write: (...given: unknown[]) => {
+      over();
+      return write.apply(res, given as never);
+    },
+    end: (...given: unknown[]) => {
+      over();
+      return end.apply(res, given as never);
+    },
+  };
+  const over = (): void => {
+    if (res.write === (watched.write as unknown)) res.write = write;
+    if (res.end === (watched.end as unknown)) res.end = end;
+    late.end(headersOf(sinkOf(res)));
+  };
+  Object.assign(res, watched);
 }

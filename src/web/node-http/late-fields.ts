@@ -8,6 +8,10 @@ import { givenHeaders } from "./write-head.ts";
 const OF_CONTENT =
   /^(?:content-.*|etag|last-modified|accept-ranges|vary|cache-control|.*-cache-control|surrogate-.*|cache-tag|expires|pragma|age|date)$/;
 
+/** Whether the field belongs to the stored body. `name` is in lower case. */
+export const isOfBody = (name: string): boolean =>
+  /^(?:content-(?:type|length|encoding|range|language)|etag|transfer-encoding)$/.test(name);
+
 const lineOf = (name: string, value: string): string => `${name.toLowerCase()}:${value}`;
 
 function linesOf(headers: HeaderList): Set<string> {
@@ -16,25 +20,30 @@ function linesOf(headers: HeaderList): Set<string> {
   return lines;
 }
 
-export class LateFields {
-  #handlers: ReadonlySet<string> | undefined;
-  #outer: ReadonlySet<string> | undefined;
+/** A time in which only outer middleware acts on a response. */
+interface Phase {
+  readonly before: ReadonlySet<string>;
+  after?: ReadonlySet<string>;
+}
 
-  /** The handler is done with the head, and outer middleware is next. */
+export class LateFields {
+  readonly #phases: Phase[] = [];
+
+  /** Outer middleware is next. */
   begin(headers: HeaderList): void {
-    this.#handlers = linesOf(headers);
+    this.#phases.push({ before: linesOf(headers) });
   }
 
-  /** Outer middleware is done. Only the first call after `begin` counts. */
+  /** Outer middleware is done. */
   end(headers: HeaderList): void {
-    if (this.#handlers !== undefined) this.#outer ??= linesOf(headers);
+    for (const phase of this.#phases) phase.after ??= linesOf(headers);
   }
 
   /** Whether outer middleware added this line. `name` is in lower case. Cookies are never stored, whoever sets them. */
   has(name: string, value: string): boolean {
-    if (this.#handlers === undefined || this.#outer === undefined || OF_CONTENT.test(name)) return false;
+    if (this.#phases.length === 0 || name === "set-cookie" || OF_CONTENT.test(name)) return false;
     const line = lineOf(name, value);
-    return name !== "set-cookie" && this.#outer.has(line) && !this.#handlers.has(line);
+    return this.#phases.some(({ before, after }) => after?.has(line) && !before.has(line));
   }
 
   /** The fields of a response that its client gets in place of the one whose fields were `before`. */

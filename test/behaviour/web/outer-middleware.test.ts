@@ -233,16 +233,6 @@ function fastifyWays(create: typeof Fastify): Record<string, Way> {
 }
 
 const FASTIFY_5_WAYS: Record<string, Way> = {
-  "@fastify/cookie": {
-    setsCookie: true,
-    serve: onFastify(Fastify, (app) => {
-      app.register(fastifyCookie);
-      app.addHook("onRequest", async (request, reply) => {
-        const visit = request.headers[VISIT];
-        if (typeof visit === "string") reply.setCookie("visit", visit);
-      });
-    }),
-  },
   "@fastify/session": {
     setsCookie: true,
     serve: onFastify(Fastify, (app) => {
