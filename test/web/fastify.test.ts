@@ -81,6 +81,19 @@ test("a nested cache leaves a response whose head node refuses as it is without 
   expect(bodies[2]).toEqual(bodies[0]);
 });
 
+test("a response with two framings, which clients refuse, is not stored", async () => {
+  let calls = 0;
+  const port = await serve((app) => {
+    app.register(httpCache({ cache: memoryCache().cache }));
+    app.get("/", (_request, reply) => {
+      calls++;
+      reply.header("transfer-encoding", "chunked").send("page");
+    });
+  });
+  for (let time = 0; time < 2; time++) await expect(ask(port, "/")).rejects.toThrow();
+  expect(calls).toBe(2);
+});
+
 test("a route's configuration can set its options", async () => {
   const { cache } = memoryCache();
   const port = await serve((app) => {

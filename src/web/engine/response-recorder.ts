@@ -123,7 +123,10 @@ export class ResponseRecorder implements Tap {
 
   /** The fields that really leave decide: middleware further out may have made the response one client's own. */
   sent(headers: HeaderList): void {
-    if (this.#plan !== undefined && isPersonal(headers, this.#accepted)) this.giveUp("personal");
+    if (this.#plan === undefined) return;
+    if (isPersonal(headers, this.#accepted)) this.giveUp("personal");
+    // RFC 9112, 6.3: clients refuse a message that is framed in both ways.
+    if (hasField(headers, "content-length") && hasField(headers, "transfer-encoding")) this.giveUp("truncated");
   }
 
   flushed(): void {
