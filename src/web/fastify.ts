@@ -23,12 +23,7 @@ class FastifyExchange extends NodeExchange<FastifyRequest> {
   readonly #hooks: OuterHooks | undefined;
 
   /** `hooks`: undefined if there are none. */
-  constructor(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    handler: Handler,
-    hooks: OuterHooks | undefined,
-  ) {
+  constructor(request: FastifyRequest, reply: FastifyReply, handler: Handler, hooks: OuterHooks | undefined) {
     super(request.raw, reply.raw, handler, request, request.originalUrl);
     this.#reply = reply;
     this.#hooks = hooks;

@@ -126,7 +126,8 @@ export class ResponseRecorder implements Tap {
     if (this.#plan === undefined) return;
     if (isPersonal(headers, this.#accepted)) this.giveUp("personal");
     // RFC 9112, 6.3: clients refuse a message that is framed in both ways.
-    if (hasField(headers, "content-length") && hasField(headers, "transfer-encoding")) this.giveUp("truncated");
+    if (hasField(headers, "content-length") && hasField(headers, "transfer-encoding"))
+      this.giveUp("truncated");
   }
 
   flushed(): void {

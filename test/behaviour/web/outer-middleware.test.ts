@@ -149,13 +149,16 @@ interface Kept {
   visit?: string;
 }
 
-const withSession = (): express.RequestHandler => session({ secret, resave: false, saveUninitialized: false });
+const withSession = (): express.RequestHandler =>
+  session({ secret, resave: false, saveUninitialized: false });
 
 function expressWays(create: typeof express): Record<string, Way> {
   return {
     "on-headers and a field": {
       setsCookie: false,
-      serve: onExpress(create, (visit, response) => onHeaders(response, () => void response.set("x-late", visit))),
+      serve: onExpress(create, (visit, response) =>
+        onHeaders(response, () => void response.set("x-late", visit)),
+      ),
     },
     "on-headers and a line": {
       setsCookie: false,
@@ -165,7 +168,9 @@ function expressWays(create: typeof express): Record<string, Way> {
     },
     "on-headers and a cookie": {
       setsCookie: true,
-      serve: onExpress(create, (visit, response) => onHeaders(response, () => void response.cookie("visit", visit))),
+      serve: onExpress(create, (visit, response) =>
+        onHeaders(response, () => void response.cookie("visit", visit)),
+      ),
     },
     "express-session": {
       setsCookie: true,
@@ -182,7 +187,10 @@ function expressWays(create: typeof express): Record<string, Way> {
 
 function koaWays(Application: typeof Koa): Record<string, Way> {
   return {
-    "ctx.set": { setsCookie: false, serve: onKoa(Application, (visit, context) => context.set("x-late", visit)) },
+    "ctx.set": {
+      setsCookie: false,
+      serve: onKoa(Application, (visit, context) => context.set("x-late", visit)),
+    },
     "ctx.append": {
       setsCookie: false,
       serve: onKoa(Application, (visit, context) => context.append("link", `</${visit}>`)),
@@ -318,7 +326,10 @@ describe.each(WAYS)("%s, added after the handler", (_, { serve, setsCookie }) =>
       { calls: 0, isFailing: false },
       { calls: 0, isFailing: false },
     ];
-    const [port, barePort] = [await listen(await serve(page, engine)), await listen(await serve(bare, undefined))];
+    const [port, barePort] = [
+      await listen(await serve(page, engine)),
+      await listen(await serve(bare, undefined)),
+    ];
     const visited = late(await ask(barePort, "/", { headers: { [VISIT]: "1" } }));
     const plain = late(await ask(barePort, "/"));
     expect(visited).not.toEqual(plain);
@@ -342,7 +353,12 @@ describe.each(WAYS)("%s, added after the handler", (_, { serve, setsCookie }) =>
       const hit = await get({ [VISIT]: "1" });
       expect([hit.status, hit.body, late(hit)]).toEqual([200, "the page", visited]);
       const head = await ask(port, "/", { method: "HEAD", headers: { [VISIT]: "1" } });
-      expect([head.status, head.body, head.headers["content-length"], late(head)]).toEqual([200, "", "8", visited]);
+      expect([head.status, head.body, head.headers["content-length"], late(head)]).toEqual([
+        200,
+        "",
+        "8",
+        visited,
+      ]);
       const condition = { "if-none-match": String(headers.etag) };
       const held = await get({ ...condition, [VISIT]: "1" });
       expect([held.status, held.body, held.headers["x-late"]]).toEqual([304, "", visited[0]]);

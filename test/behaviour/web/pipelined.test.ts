@@ -17,7 +17,15 @@ import { listen } from "./subject.ts";
 const PROGRAMS = Number(process.env.XCACHE_TEST_PROGRAMS ?? 2_000) / 20;
 const SEED = Number(process.env.XCACHE_TEST_SEED ?? 1);
 const HUNG_MS = 3_000;
-const PATHS = ["/file/1", "/file/2", "/file-with-cookie/1", "/file-with-cookie/2", "/text/1", "/text-with-cookie/1", "/none"];
+const PATHS = [
+  "/file/1",
+  "/file/2",
+  "/file-with-cookie/1",
+  "/file-with-cookie/2",
+  "/text/1",
+  "/text-with-cookie/1",
+  "/none",
+];
 
 const request = fc.record({
   method: fc.constantFrom("GET", "GET", "GET", "HEAD", "POST"),
@@ -30,7 +38,12 @@ const program = fc.record({
 });
 type Program = typeof program extends fc.Arbitrary<infer P> ? P : never;
 
-function serve(create: typeof express, options: Program["session"], isCached: boolean, file: string): Promise<number> {
+function serve(
+  create: typeof express,
+  options: Program["session"],
+  isCached: boolean,
+  file: string,
+): Promise<number> {
   const app = create();
   app.set("env", "production");
   if (options !== undefined)

@@ -74,16 +74,22 @@ const VISITS = [0, 1].flatMap(() =>
 );
 
 describe.each(Object.entries(FRAMEWORKS))("on %s", (_, serve) => {
-  test.each([true, false])("each host and scheme has its own page if the proxy is trusted: %s", async (isTrusted) => {
-    const [bare, cached] = [await listen(await serve(isTrusted, false)), await listen(await serve(isTrusted, true))];
-    const bodies = new Set<string>();
-    for (const [at, headers] of VISITS.entries()) {
-      const expected = await ask(bare, "/", { headers });
-      const got = await ask(cached, "/", { headers });
-      expect([got.status, got.body], JSON.stringify(headers)).toEqual([expected.status, expected.body]);
-      expect(got.headers["cache-status"]?.includes("hit")).toBe(at >= VISITS.length / 2);
-      bodies.add(got.body);
-    }
-    expect(bodies.size > 1).toBe(isTrusted);
-  });
+  test.each([true, false])(
+    "each host and scheme has its own page if the proxy is trusted: %s",
+    async (isTrusted) => {
+      const [bare, cached] = [
+        await listen(await serve(isTrusted, false)),
+        await listen(await serve(isTrusted, true)),
+      ];
+      const bodies = new Set<string>();
+      for (const [at, headers] of VISITS.entries()) {
+        const expected = await ask(bare, "/", { headers });
+        const got = await ask(cached, "/", { headers });
+        expect([got.status, got.body], JSON.stringify(headers)).toEqual([expected.status, expected.body]);
+        expect(got.headers["cache-status"]?.includes("hit")).toBe(at >= VISITS.length / 2);
+        bodies.add(got.body);
+      }
+      expect(bodies.size > 1).toBe(isTrusted);
+    },
+  );
 });
