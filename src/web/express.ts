@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
+import { reportHead } from "./node-http/late-fields.ts";
 import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
@@ -49,6 +50,7 @@ export function httpCache<Request extends ExpressRequest = ExpressRequest>(
     const arrival = takeArrival(request, engine);
     if (arrival !== undefined) {
       arrival.begin();
+      reportHead(response, arrival.late);
       next();
       return;
     }

@@ -4,8 +4,10 @@ import { requirePeerVersion } from "../core/peer-package.ts";
 import { HTTPCacheMiddleware } from "./engine/engine.ts";
 import type { HttpCacheOptions } from "./engine/options.ts";
 import type { Reply } from "./message/exchange.ts";
-import type { HeaderList } from "./message/header-list.ts";
+import { filterFields, type HeaderList } from "./message/header-list.ts";
+import { isOfBody, type LateFields, reportHead } from "./node-http/late-fields.ts";
 import { expectArrival, type Handler, NodeExchange, takeArrival } from "./node-http/node-exchange.ts";
+import { setFields as setAll } from "./node-http/node-response.ts";
 
 export { HTTPCacheMiddleware } from "./engine/engine.ts";
 export type {
@@ -18,10 +20,13 @@ export type {
 
 class FastifyExchange extends NodeExchange<FastifyRequest> {
   readonly #reply: FastifyReply;
+  readonly #hooks: OuterHooks | undefined;
 
-  constructor(request: FastifyRequest, reply: FastifyReply, handler: Handler) {
+  /** `hooks`: undefined if there are none. */
+  constructor(request: FastifyRequest, reply: FastifyReply, handler: Handler, hooks: OuterHooks | undefined) {
     super(request.raw, reply.raw, handler, request, request.originalUrl);
     this.#reply = reply;
+    this.#hooks = hooks;
   }
 
   override get mayHavePending(): boolean {
@@ -41,10 +46,63 @@ class FastifyExchange extends NodeExchange<FastifyRequest> {
   }
 
   override reply(reply: Reply): void {
-    // Payload hooks are skipped: they already ran when this response was stored.
-    this.#reply.hijack();
-    super.reply(reply);
+    // In place of the handler's response it comes after hooks have acted on that one.
+    if (this.#hooks === undefined || this.isIntercepted) {
+      this.#reply.hijack();
+      super.reply(reply);
+    } else this.#hooks.run(this.#reply, reply, (changed) => super.reply(changed));
   }
+}
+
+/**
+ * The `onSend` hooks that were added before the cache, and so run before its own. They see stored responses, to which they may
+ * add fields. The stored body has been through all hooks already, so what becomes of it now is ignored.
+ */
+class OuterHooks {
+  readonly #replies = new WeakMap<FastifyReply, { readonly reply: Reply; send(changed: Reply): void }>();
+  readonly #fills = new WeakMap<FastifyReply, LateFields>();
+
+  constructor(app: FastifyInstance) {
+    app.addHook("onSend", (_request, reply, payload, done) => {
+      this.#fills.get(reply)?.end(fieldsOf(reply));
+      const stored = this.#replies.get(reply);
+      this.#replies.delete(reply);
+      // A hook has failed, and this is the error's response.
+      if (stored?.reply.status !== reply.statusCode) return done(null, payload);
+      reply.hijack();
+      for (const name of Object.keys(reply.getHeaders())) if (isOfBody(name)) reply.removeHeader(name);
+      setFields(reply, filterFields(stored.reply.headers, isOfBody));
+      stored.send({ ...stored.reply, headers: fieldsOf(reply), isPlain: false });
+    });
+  }
+
+  /** Calls `send` after the hooks, with the fields as they left them. */
+  run(reply: FastifyReply, stored: Reply, send: (changed: Reply) => void): void {
+    this.#replies.set(reply, { reply: stored, send });
+    const { status, headers, body, isText } = stored;
+    reply.code(status);
+    setFields(reply, headers);
+    reply.send(typeof body === "string" && !isText ? Buffer.from(body, "latin1") : body);
+  }
+
+  /** Reports to `late` what they add to a response that may be stored. */
+  watch(reply: FastifyReply, late: LateFields): void {
+    this.#fills.set(reply, late);
+    const { send } = reply;
+    reply.send = (payload) => {
+      reply.send = send;
+      late.begin(fieldsOf(reply));
+      return reply.send(payload);
+    };
+  }
+}
+
+/** Undefined if no `onSend` hook was added so far. */
+function outerHooks(app: FastifyInstance): OuterHooks | undefined {
+  const name = Object.getOwnPropertySymbols(app).find(({ description }) => description === "fastify.hooks");
+  const hooks =
+    name === undefined ? undefined : (app as unknown as Record<symbol, { onSend?: unknown[] }>)[name];
+  return hooks?.onSend?.length === 0 ? undefined : new OuterHooks(app);
 }
 
 const cookies = new WeakMap<object, { readonly name: symbol | undefined }>();
@@ -61,14 +119,21 @@ function cookiesOf(reply: FastifyReply): symbol | undefined {
   return known.name;
 }
 
+function setFields(reply: FastifyReply, headers: HeaderList): void {
+  setAll({ setHeader: (name, value) => void reply.header(name, value) }, headers);
+}
+
 /** Fields set by other hooks and not yet applied to the raw response. */
 function headersOf(reply: FastifyReply): HeaderList {
-  const { raw } = reply;
+  return fieldsOf(reply, (name) => !reply.raw.hasHeader(name));
+}
+
+function fieldsOf(reply: FastifyReply, isWanted: (name: string) => boolean = () => true): HeaderList {
   const fields = reply.getHeaders();
   const list: string[] = [];
   for (const name in fields) {
     const value = fields[name];
-    if (value === undefined || raw.hasHeader(name)) continue;
+    if (value === undefined || !isWanted(name)) continue;
     if (Array.isArray(value)) for (const line of value) list.push(name, String(line));
     else list.push(name, String(value));
   }
@@ -103,21 +168,28 @@ export function httpCache(
 }
 
 function addHook(app: FastifyInstance, engine: HTTPCacheMiddleware<FastifyRequest>): void {
+  const hooks = outerHooks(app);
   app.addHook("onRequest", (request, reply, done) => {
     const arrival = takeArrival(request.raw, engine);
     if (arrival !== undefined) {
       arrival.begin(headersOf(reply));
+      reportHead(reply.raw, arrival.late);
+      hooks?.watch(reply, arrival.late);
       done();
       return;
     }
     const handler: Handler = {
-      run: () => done(),
+      run: () => {
+        if (exchange.late !== undefined) hooks?.watch(reply, exchange.late);
+        done();
+      },
       // As in Express, the copy goes through the whole application.
       runAgain: (copy, detached, arrival) => {
         expectArrival(copy, engine, arrival);
         request.server.routing(copy, detached);
       },
     };
-    engine.handle(new FastifyExchange(request, reply, handler)).catch(done);
+    const exchange = new FastifyExchange(request, reply, handler, hooks);
+    engine.handle(exchange).catch(done);
   });
 }

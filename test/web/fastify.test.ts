@@ -81,6 +81,19 @@ test("a nested cache leaves a response whose head node refuses as it is without 
   expect(bodies[2]).toEqual(bodies[0]);
 });
 
+test("a response with two framings, which clients refuse, is not stored", async () => {
+  let calls = 0;
+  const port = await serve((app) => {
+    app.register(httpCache({ cache: memoryCache().cache }));
+    app.get("/", (_request, reply) => {
+      calls++;
+      reply.header("transfer-encoding", "chunked").send("page");
+    });
+  });
+  for (let time = 0; time < 2; time++) await expect(ask(port, "/")).rejects.toThrow();
+  expect(calls).toBe(2);
+});
+
 test("a route's configuration can set its options", async () => {
   const { cache } = memoryCache();
   const port = await serve((app) => {
@@ -113,7 +126,7 @@ test("the key is the URL before it was rewritten, also when a stale response is 
   expect(await cache.get("web:http 9:site.test/a")).toBeDefined();
 });
 
-test("payload hooks run when a response is stored, onResponse hooks run for every request", async () => {
+test("hooks in front of the cache run for every request, payload hooks behind it when a response is generated", async () => {
   const seen: string[] = [];
   const port = await serve((app) => {
     app.addHook("onResponse", async (_request, { statusCode }) => void seen.push(`response ${statusCode}`));
@@ -122,10 +135,33 @@ test("payload hooks run when a response is stored, onResponse hooks run for ever
       return `${payload}!`;
     });
     app.register(httpCache({ cache: memoryCache().cache }));
+    app.addHook("onSend", async (_request, _reply, payload) => {
+      seen.push("inner");
+      return `${payload}?`;
+    });
     app.get("/", () => "page");
   });
-  for (let time = 0; time < 2; time++) expect((await ask(port, "/")).body).toBe("page!");
-  expect(seen).toEqual(["send", "response 200", "response 200"]);
+  for (let time = 0; time < 3; time++) expect((await ask(port, "/")).body).toBe("page!?");
+  const hit = ["send", "response 200"];
+  expect(seen).toEqual(["send", "inner", "response 200", ...hit, ...hit]);
+});
+
+test("a hook in front of the cache that fails makes an error of a stored response as well", async () => {
+  const port = await serve((app) => {
+    app.addHook("onSend", async (request, reply) => {
+      if (request.headers.referer !== undefined && reply.statusCode === 200) throw new Error("refused");
+    });
+    app.register(httpCache({ cache: memoryCache().cache }));
+    app.get("/", () => "page");
+  });
+  for (const [headers, status] of [
+    [{}, 200],
+    [{ referer: "a" }, 500],
+    [{}, 200],
+  ] as const) {
+    const got = await ask(port, "/", { headers });
+    expect([got.status, got.body.includes(status === 200 ? "page" : "refused")]).toEqual([status, true]);
+  }
 });
 
 test("a Response and a JSON object are stored as they were sent, a HEAD is answered from them", async () => {

@@ -1,4 +1,5 @@
 // Koa specifics: it responds after all middleware has returned, and middleware sees errors on the way back.
+import { Readable } from "node:stream";
 import Koa from "koa";
 import { expect, test } from "vitest";
 import { HTTPCacheMiddleware, httpCache, type KoaContext } from "../../src/web/koa.ts";
@@ -78,12 +79,46 @@ test("outer middleware completes on a hit and sees its status", async () => {
   const [first, second] = [await ask(port, "/"), await ask(port, "/")];
   expect([first.body, second.body]).toEqual(['{"a":1}', '{"a":1}']);
   expect([first.status, second.status, second.message]).toEqual([203, 203, "Non-Authoritative Information"]);
-  // What is set on the way back is part of the response on its way to the client, and so of what is stored.
   expect([first.headers["x-after"], second.headers["x-after"]]).toEqual(["1", "1"]);
   expect(seen).toEqual([
     [203, false],
-    [203, true],
+    [203, false],
   ]);
+});
+
+test("a body that outer middleware replaces is stored as it was sent, and not replaced once more", async () => {
+  const app = new Koa();
+  const { cache } = memoryCache();
+  app.use(async (context, next) => {
+    await next();
+    if (context.get("x-refuse") !== "") context.throw(403, "refused");
+  });
+  app.use(async (context, next) => {
+    await next();
+    if (context.path === "/envelope") context.body = { data: context.body };
+    if (context.path === "/stream") context.body = Readable.from([`<${String(context.body)}>`]);
+    context.set("x-length", String(context.length));
+  });
+  app.use(httpCache({ cache }));
+  app.use((context) => {
+    context.body = context.path === "/envelope" ? { a: 1 } : "page";
+  });
+  app.silent = true;
+  const port = await listen(app.callback());
+  for (const [path, body, type] of [
+    ["/envelope", '{"data":{"a":1}}', "application/json; charset=utf-8"],
+    ["/stream", "<page>", "text/plain; charset=utf-8"],
+    ["/plain", "page", "text/plain; charset=utf-8"],
+  ]) {
+    for (let time = 0; time < 3; time++) {
+      const { headers, ...got } = await ask(port, path!);
+      expect([got.status, got.body, headers["content-type"]]).toEqual([200, body, type]);
+      expect(headers["cache-status"]?.includes("hit")).toBe(time > 0);
+    }
+    const refused = await ask(port, path!, { headers: { "x-refuse": "1" } });
+    expect([refused.status, refused.body]).toEqual([403, "refused"]);
+    expect((await ask(port, path!)).body).toBe(body);
+  }
 });
 
 test("a cookie that middleware sets on the way back is not stored", async () => {

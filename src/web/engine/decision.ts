@@ -68,7 +68,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   timeout: "the response took longer than fillTimeout",
   flushed: "the handler flushed its headers, so it streams",
   personal: "middleware further out added a cookie, private or no-store",
-  truncated: "the body is not as long as Content-Length says",
+  truncated: "the body is not as long as Content-Length says, or is framed in two ways",
   aborted: "the response did not end: the client left, or the handler failed",
   thrown: "the handler threw",
   error: "an error handler made the response",

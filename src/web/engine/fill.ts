@@ -295,7 +295,8 @@ export class Fill<Request> {
     const lookup = this.#lookup;
     const { host } = lookup;
     const before = handlersHeaders(stored.head.headers, stored.head.ownControl);
-    const merged = freshenedHeaders(before, response.headers);
+    const exchange = this.#exchange;
+    const merged = freshenedHeaders(before, response.headers, exchange);
     const headers = hasField(response.headers, "date")
       ? merged
       : withField(merged, "Date", formatHttpDate(host.now()));

@@ -123,7 +123,11 @@ export class ResponseRecorder implements Tap {
 
   /** The fields that really leave decide: middleware further out may have made the response one client's own. */
   sent(headers: HeaderList): void {
-    if (this.#plan !== undefined && isPersonal(headers, this.#accepted)) this.giveUp("personal");
+    if (this.#plan === undefined) return;
+    if (isPersonal(headers, this.#accepted)) this.giveUp("personal");
+    // RFC 9112, 6.3: clients refuse a message that is framed in both ways.
+    if (hasField(headers, "content-length") && hasField(headers, "transfer-encoding"))
+      this.giveUp("truncated");
   }
 
   flushed(): void {
@@ -221,10 +225,7 @@ export class ResponseRecorder implements Tap {
     }
     if (body !== undefined && !hasField(headers, "etag")) added.push(["ETag", makeEtag(body, etag)]);
     let sent: HeaderList = headers;
-    let stored: string[] = storableHeaders(
-      headers,
-      (name, value) => exchange.isOuter?.(name, value) ?? false,
-    );
+    let stored: string[] = storableHeaders(headers, exchange);
     for (const [name, value] of added) {
       sent = withField(sent, name, value);
       stored = withField(stored, name, value);

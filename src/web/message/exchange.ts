@@ -110,6 +110,8 @@ export interface Exchange<Native = unknown> {
   forward(change: RequestChange | undefined, tap: Tap): void | Promise<void>;
   /** Whether outer middleware had set this field to this value before the handler was called. */
   isOuter?(name: string, value: string): boolean;
+  /** Whether outer middleware added this line after the handler, as it does to stored responses. */
+  isLate?(name: string, value: string): boolean;
   /** Why this request must reach its handler, as `detail` of Cache-Status. */
   readonly bypass?: string | undefined;
   /** The client has left: a handler that is called now would work for nobody, and may wait forever for its response to close. */

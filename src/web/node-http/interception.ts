@@ -1,7 +1,8 @@
 // Intercepts what a handler writes to its response, for a tap that decides what becomes of it.
 import { atEndOfTurn } from "../../core/event-loop.ts";
-import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
-import type { HeaderList } from "../message/header-list.ts";
+import type { Reply, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
+import { filterFields, type HeaderList } from "../message/header-list.ts";
+import { LateFields } from "./late-fields.ts";
 import {
   HELD,
   headersOf,
@@ -45,6 +46,9 @@ export class Interception {
   #overridden: number = INTERCEPTED.length;
   #outer: HeaderList = [];
   #outerMessage = "";
+  /** As they were judged. */
+  #judged: HeaderList | undefined;
+  readonly late = new LateFields();
   /** Whether the handler was called: a response before that is not its own. */
   #hasBegun = false;
   /** The handler, or a patch of inner middleware, has called writeHead. */
@@ -105,16 +109,26 @@ export class Interception {
     return false;
   }
 
-  /** Restores the response to its state before the handler, unless it was sent. */
-  release(): void {
+  /**
+   * Restores the response to its state before the handler, unless it was sent, for another one. Returns that with what outer
+   * middleware has added since.
+   */
+  releaseFor(reply: Reply): Reply {
     this.#hold(false);
     if (this.#isEnded && !this.#isSent) this.#markEnded(false);
     // Patches of inner middleware have seen the end of the handler's response, and may ignore a second one.
     for (let at = INTERCEPTED.length - 1; at >= 0; at--) this.#putBack(INTERCEPTED[at]!);
     this.#overridden = 0;
-    if (this.#response.headersSent) return;
-    replaceHeaders(this.#sink, this.#outer);
+    if (this.#response.headersSent) return reply;
+    // Cookies are for the client, whoever set them.
+    const judged = this.#judged ?? this.#outer;
+    replaceHeaders(this.#sink, [
+      ...filterFields(this.#outer, (name) => name !== "set-cookie"),
+      ...filterFields(judged, (name) => name === "set-cookie"),
+    ]);
     if (!("stream" in this.#response)) this.#sink.statusMessage = this.#outerMessage;
+    const headers = this.late.appliedTo(reply.headers, judged);
+    return headers === reply.headers ? reply : { ...reply, headers, isPlain: false };
   }
 
   /** Another response was sent in place of the handler's. */
@@ -227,6 +241,8 @@ export class Interception {
       headers: headersOf(sink),
       isFromErrorHandler: this.#hasThrown,
     };
+    this.#judged = head.headers;
+    this.late.end(head.headers);
     // A response by outer middleware is not the handler's.
     const verdict = this.#hasBegun ? this.#tap.head(head, whole) : IGNORED;
     this.#verdict = verdict;

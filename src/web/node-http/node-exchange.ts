@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import type { Exchange, Reply, RequestChange, Tap } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
 import { Interception } from "./interception.ts";
+import type { LateFields } from "./late-fields.ts";
 import { changeRequest, type NodeRequest, NodeRequestInfo } from "./node-message.ts";
 import { observeHead } from "./node-pass.ts";
 import { isGone, type NodeResponse, send, setHeaders } from "./node-response.ts";
@@ -20,6 +21,7 @@ export interface Arrival {
   begin(outer?: HeaderList): void;
   /** See `NodeExchange.handlerThrew`. */
   handlerThrew(): void;
+  readonly late: LateFields;
 }
 
 /** Calls the handler. Shared by all requests, or one per request if the framework passes `next` with it. */
@@ -64,6 +66,11 @@ export class NodeExchange<Native> extends NodeRequestInfo implements Exchange<Na
     return isGone(this.response);
   }
 
+  /** The handler's response may be stored, and is not sent directly. */
+  get isIntercepted(): boolean {
+    return this.#interception !== undefined;
+  }
+
   get mayHavePending(): boolean {
     return false;
   }
@@ -74,10 +81,10 @@ export class NodeExchange<Native> extends NodeRequestInfo implements Exchange<Na
   }
 
   reply(reply: Reply): void {
-    if (this.#interception !== undefined) this.#interception.release();
-    else if (this.mayHavePending) setHeaders(this.response, this.pendingHeaders());
-    send(this.response, reply);
-    this.#interception?.replied();
+    const interception = this.#interception;
+    if (interception === undefined && this.mayHavePending) setHeaders(this.response, this.pendingHeaders());
+    send(this.response, interception?.releaseFor(reply) ?? reply);
+    interception?.replied();
   }
 
   forward(change: RequestChange | undefined, tap: Tap): void {
@@ -102,6 +109,15 @@ export class NodeExchange<Native> extends NodeRequestInfo implements Exchange<Na
 
   isOuter(name: string, value: string): boolean {
     return this.#interception?.isOuter(name, value) ?? false;
+  }
+
+  isLate(name: string, value: string): boolean {
+    return this.late?.has(name, value) ?? false;
+  }
+
+  /** Undefined unless the response of the handler may be stored. */
+  get late(): LateFields | undefined {
+    return this.#interception?.late;
   }
 
   background(): Exchange<Native> {
@@ -144,11 +160,16 @@ class DetachedExchange<Native> extends NodeRequestInfo implements Exchange<Nativ
         changeRequest(this.#copy, change);
       },
       handlerThrew: () => interception.handlerThrew(),
+      late: interception.late,
     });
   }
 
   isOuter(name: string, value: string): boolean {
     return this.#interception?.isOuter(name, value) ?? false;
+  }
+
+  isLate(name: string, value: string): boolean {
+    return this.#interception?.late.has(name, value) ?? false;
   }
 
   background(): never {

@@ -31,7 +31,7 @@ export function setHeaders(response: NodeResponse, list: HeaderList): void {
   setFields(sinkOf(response), list);
 }
 
-export function setFields(sink: Sink, list: HeaderList): void {
+export function setFields(sink: Pick<Sink, "setHeader">, list: HeaderList): void {
   const fields = new Map<string, { readonly name: string; readonly values: string[] }>();
   for (let at = 0; at < list.length; at += 2) {
     const name = list[at]!;

@@ -1,4 +1,5 @@
 // Which response fields are stored, and how a 304 updates them.
+import type { Exchange } from "../message/exchange.ts";
 import {
   fieldOf,
   filterFields,
@@ -53,19 +54,20 @@ function connectionFields(headers: HeaderList): Set<string> {
   );
 }
 
+/** Tells what outer middleware set, which it sets again for every response. */
+export type Origins = Pick<Exchange, "isOuter" | "isLate">;
+
 /**
- * `isOuter`: set by outer middleware, which sets it again for every response. A field to which the handler added a line is
- * stored with all of its lines: on a hit it replaces the one of outer middleware.
+ * A field that outer middleware had set, and to which the handler added a line, is stored with all of its lines: on a hit it
+ * replaces the one of outer middleware. Lines that outer middleware added after the handler are not stored: it adds them to
+ * the hit.
  */
-export function storableHeaders(
-  headers: HeaderList,
-  isOuter: (name: string, value: string) => boolean = () => false,
-): string[] {
+export function storableHeaders(headers: HeaderList, origins: Origins = {}): string[] {
   const listed = connectionFields(headers);
   const own = new Set<string>();
   const storable = filterFields(headers, (name, value) => {
-    if (NEVER_STORED.has(name) || listed.has(name)) return false;
-    if (!isOuter(name, value)) own.add(name);
+    if (NEVER_STORED.has(name) || listed.has(name) || origins.isLate?.(name, value)) return false;
+    if (!origins.isOuter?.(name, value)) own.add(name);
     return true;
   });
   return filterFields(storable, (name) => own.has(name));
@@ -100,8 +102,8 @@ export function handlersHeaders(headers: HeaderList, control: string | undefined
 }
 
 /** The stored fields updated from a 304 (RFC 9111, 3.2), plus its cookies, which are for this client only. */
-export function freshenedHeaders(stored: HeaderList, update: HeaderList): string[] {
-  const newer = storableHeaders(update);
+export function freshenedHeaders(stored: HeaderList, update: HeaderList, origins: Origins = {}): string[] {
+  const newer = storableHeaders(update, origins);
   const cookies = filterFields(update, (name) => name === "set-cookie" || name === "set-cookie2");
   const replaced = new Set<string>();
   const taken = filterFields(newer, (name) => {

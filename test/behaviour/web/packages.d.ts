@@ -11,6 +11,7 @@ declare module "koa-static";
 declare module "method-override";
 declare module "morgan";
 declare module "multer";
+declare module "on-headers";
 declare module "passport";
 declare module "serve-static";
 
