@@ -1,12 +1,13 @@
 // Without DEBUG and without subscribers, an operation builds nothing for a trace.
-import { describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { debugLog } from "../../src/core/debug.ts";
 import { Telemetry } from "../../src/metrics/recording/telemetry.ts";
 import { decisionSink } from "../../src/web/engine/decision.ts";
 import { XCache } from "../../src/xcache.ts";
 
-test("DEBUG is not set here", () => {
-  expect(process.env.DEBUG ?? "").not.toContain("xcache");
+beforeEach(() => {
+  vi.stubEnv("DEBUG", "");
+  return () => vi.unstubAllEnvs();
 });
 
 describe("without DEBUG", () => {
