@@ -96,9 +96,12 @@ describe("an absent package", () => {
   });
 
   test("is recognised by what Yarn Plug'n'Play says, whose messages have no quotes", () => {
-    const message = "xcache tried to access some-peer (a peer dependency) but it isn't provided by your application";
+    const message =
+      "xcache tried to access some-peer (a peer dependency) but it isn't provided by your application";
     const pnp = { pnpCode: "MISSING_PEER_DEPENDENCY", data: { dependencyName: "some-peer" } };
     expect(isAbsent(failure(message, pnp), "some-peer")).toBe(true);
-    expect(isAbsent(failure(message, { ...pnp, data: { dependencyName: "what-it-needs" } }), "some-peer")).toBe(false);
+    expect(
+      isAbsent(failure(message, { ...pnp, data: { dependencyName: "what-it-needs" } }), "some-peer"),
+    ).toBe(false);
   });
 });
