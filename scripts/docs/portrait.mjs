@@ -40,7 +40,6 @@ export const PORTRAYED = [
       ".VPDocAside",
       ".content-container",
       ".vp-doc h1",
-      ".VPSidebarItem.is-active",
       ".vp-doc .language-ts",
     ],
   },
