@@ -1,10 +1,12 @@
-// `npm run test:site`: checks the built site in Chromium. No link is dead, nothing is printed to the console,
-// search finds the words of the field, and no page is wider than a phone. Screenshots go to .cache/site.
+// `npm run test:site`: checks the built site in Chromium. No link is dead, nothing is printed to the console, search finds the
+// words of the field, no page is wider than a phone, and the main pages look as in the kept pictures
+// (`npm run test:site -- --update` keeps new ones). Screenshots go to .cache/site.
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { checkLooks } from "./check-looks.mjs";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const SITE = join(ROOT, "docs/.vitepress/dist");
@@ -144,6 +146,7 @@ for (const [word = "", expected = ""] of SEARCHES) {
     problems.push(`search for ${word}: ${found.join(" ")}`);
   await page.keyboard.press("Escape");
 }
+problems.push(...(await checkLooks(browser, origin, process.argv.includes("--update"))));
 await browser.close();
 server.close();
 

@@ -24,6 +24,8 @@ const nest = (major) => [
 /** @param {string} version */
 const prisma = (version) =>
   ["prisma", "@prisma/client", "@prisma/adapter-libsql"].map((name) => `${name}@${version}`);
+/** What a client that Prisma 7 generates into the application imports; only npm and yarn 1 put it where it is found. */
+const PRISMA_7_RUNTIME = "@prisma/client-runtime-utils@7";
 
 /**
  * What the application has installed, and the program that uses the adapter. `release`: the Node that it needs.
@@ -45,7 +47,7 @@ export const APPS = [
   { name: "nest 12", program: "nest", packages: nest("12") },
   { name: "prisma 6.16", program: "prisma", packages: [...prisma("~6.16"), SQLITE] },
   { name: "prisma 6", program: "prisma", packages: [...prisma("6"), SQLITE] },
-  { name: "prisma 7", program: "prisma", packages: [...prisma("7"), SQLITE] },
+  { name: "prisma 7", program: "prisma", packages: [...prisma("7"), PRISMA_7_RUNTIME, SQLITE] },
   { name: "typeorm 0.3", program: "typeorm", packages: ["typeorm@0.3", "reflect-metadata@0.2", SQLITE] },
   { name: "typeorm 1", program: "typeorm", packages: ["typeorm@1", "reflect-metadata@0.2", SQLITE] },
   { name: "kysely 0.27", program: "kysely", packages: ["kysely@0.27", SQLITE] },

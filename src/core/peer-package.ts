@@ -37,7 +37,13 @@ export function requirePeerVersion(
   throw new MissingPeerError(name, feature, { found, oldest });
 }
 
-function isAbsent(error: unknown, name: string): boolean {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code === "MODULE_NOT_FOUND" && message.includes(`'${name}'`);
+/** Whether the error says that this package is not there, rather than one that it needs. */
+export function isAbsent(error: unknown, name: string): boolean {
+  const { code, message, data } = error as NodeJS.ErrnoException & PlugAndPlayError;
+  return code === "MODULE_NOT_FOUND" && (message.includes(`'${name}'`) || data?.dependencyName === name);
+}
+
+/** What Yarn Plug'n'Play adds to an error of a package that it does not find. */
+interface PlugAndPlayError {
+  readonly data?: { readonly dependencyName?: string };
 }

@@ -30,7 +30,7 @@ export const typeormSessions: SessionAdapter<TypeormSession> = {
   recognises: (session): session is TypeormSession =>
     isDataSource(session) || isManager(session) || isRunner(session),
   dialect(session) {
-    const driver = driverOf(isDataSource(session) ? session : (session as EntityManager).dataSource);
+    const driver = driverOf(isDataSource(session) ? session : ownerOf(session)!);
     return isPostgres(driver) ? "postgres" : isMysql(driver) ? "mysql" : "sqlite";
   },
   wrap(session, tracker) {

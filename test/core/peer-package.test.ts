@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
 import { MissingPeerError } from "../../src/core/errors.ts";
-import { requiredPackage, requirePeerVersion } from "../../src/core/peer-package.ts";
+import { isAbsent, requiredPackage, requirePeerVersion } from "../../src/core/peer-package.ts";
 import { installedVersion, isOlder, OLDEST_SUPPORTED } from "../../src/core/peer-versions.ts";
 
 const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
@@ -83,5 +83,25 @@ describe("a package that is too old", () => {
   test("a newer one is accepted, as is one whose version is unknown", () => {
     expect(() => requirePeerVersion("nodemailer", "Email alerts", { found: "99.0.0" })).not.toThrow();
     expect(() => requirePeerVersion("no-such-package-anywhere", "It", { oldest: "1.0.0" })).not.toThrow();
+  });
+});
+
+describe("an absent package", () => {
+  const failure = (message: string, more: object = {}): Error =>
+    Object.assign(new Error(message), { code: "MODULE_NOT_FOUND", ...more });
+
+  test("is recognised by what Node says", () => {
+    expect(isAbsent(failure("Cannot find module 'some-peer'"), "some-peer")).toBe(true);
+    expect(isAbsent(failure("Cannot find module 'what-it-needs'"), "some-peer")).toBe(false);
+  });
+
+  test("is recognised by what Yarn Plug'n'Play says, whose messages have no quotes", () => {
+    const message =
+      "xcache tried to access some-peer (a peer dependency) but it isn't provided by your application";
+    const pnp = { pnpCode: "MISSING_PEER_DEPENDENCY", data: { dependencyName: "some-peer" } };
+    expect(isAbsent(failure(message, pnp), "some-peer")).toBe(true);
+    expect(
+      isAbsent(failure(message, { ...pnp, data: { dependencyName: "what-it-needs" } }), "some-peer"),
+    ).toBe(false);
   });
 });

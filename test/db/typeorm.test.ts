@@ -1,7 +1,7 @@
 // Sessions of typeorm over PostgreSQL, and its `cache` option; those over SQLite are with the other libraries'.
 import { DataSource } from "typeorm";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { typeormCache } from "../../src/db/typeorm.ts";
+import { typeormCache, typeormSessions } from "../../src/db/typeorm.ts";
 import { cachedDependency, testDatabase } from "./database.ts";
 import { libraryRules } from "./library-rules.ts";
 import { managerRows, postgresSource, type User, userSchema } from "./typeorm-session.ts";
@@ -61,6 +61,18 @@ describe("typeorm", () => {
     expect(db.cache.invalidated).toEqual([["table:users"]]);
     await runner.release();
     expect(session.isReleased).toBe(true);
+  });
+
+  test("of version 0.3 has managers and query runners with a `connection` instead of a `dataSource`", async () => {
+    const real = await postgresSource(db);
+    const runner = real.createQueryRunner();
+    const members = { dataSource: { value: undefined }, connection: { value: real } };
+    for (const session of [real.manager, runner]) {
+      const old: typeof session = Object.create(session, members);
+      expect(typeormSessions.recognises(old)).toBe(true);
+      expect(typeormSessions.dialect?.(old)).toBe("postgres");
+    }
+    await runner.release();
   });
 
   test("keeps its types", () => {
