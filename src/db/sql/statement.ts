@@ -127,7 +127,7 @@ function query(tokens: readonly Token[], dialect: SqlDialect): Statement {
   // Without a table there is no tag, and `SELECT 1` is a health check.
   return tables === undefined || tables.length === 0
     ? { kind: "harmless", effects, ...calls }
-    : { kind: "read", tables, ...calls, ...(tables.length === 1 && { point: pointRead(tokens) }) };
+    : { kind: "read", tables, ...calls, ...(tables.length === 1 && { point: pointRead(tokens, dialect) }) };
 }
 
 /** INSERT, REPLACE, UPDATE, DELETE or MERGE. */
