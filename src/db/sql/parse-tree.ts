@@ -75,13 +75,18 @@ const NODES = `
   Boolean boolval
   BitString bsval`;
 
+const fieldOf = (field: string): readonly [string, string | undefined] => {
+  const [name = "", type] = field.split(":");
+  return [name, type];
+};
+
 /** By type, then by field: the type that the field holds directly, if it does. */
 const KNOWN: ReadonlyMap<string, ReadonlyMap<string, string | undefined>> = new Map(
   NODES.split(/\n {2}(?=\S)/)
     .filter((entry) => entry.trim() !== "")
     .map((entry) => {
       const [type = "", ...fields] = entry.trim().split(/\s+/);
-      return [type, new Map(fields.map((field) => field.split(":") as [string, string?]))];
+      return [type, new Map(fields.map(fieldOf))];
     }),
 );
 

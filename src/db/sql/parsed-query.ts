@@ -73,7 +73,9 @@ class Facts {
   /** Adds their names to `names`: each is known to those after it, with RECURSIVE to all. */
   #commonTables(withClause: Fields, names: Set<string>, depth: number): string | undefined {
     const { ctes, ...rest } = withClause;
-    const tables = (ctes as readonly { readonly CommonTableExpr?: Fields }[]).map((each) => each.CommonTableExpr);
+    const tables = (ctes as readonly { readonly CommonTableExpr?: Fields }[]).map(
+      (each) => each.CommonTableExpr,
+    );
     if (withClause.recursive === true) for (const table of tables) names.add(table?.ctename as string);
     for (const table of tables) {
       if (table === undefined) return "WithClause.ctes";

@@ -54,7 +54,7 @@ function equalities(
     const equality = equalityOf(condition);
     if (equality === undefined) return undefined;
     if (equality === "other") continue;
-    const value = valueOf(equality.value, all, dialect);
+    const value = constantOf(equality.value, all, dialect);
     // MySQL ignores the case of columns.
     const column = dialect === "mysql" ? equality.column.toLowerCase() : equality.column;
     if (value !== undefined) found.set(column, value);
@@ -63,7 +63,7 @@ function equalities(
 }
 
 /** undefined: which row it denotes is not certain. */
-function valueOf(token: Token, all: readonly Token[], dialect: SqlDialect): number | string | undefined {
+function constantOf(token: Token, all: readonly Token[], dialect: SqlDialect): number | string | undefined {
   const { kind, text } = token;
   if (kind === "number") return text;
   // In MySQL a hexadecimal literal looks the same, and in PostgreSQL one of another type ignores spaces at its end.

@@ -1,12 +1,27 @@
 // Both ways to read the text of a statement for PostgreSQL, side by side.
-import { settled } from "../../../src/db/sql/settled-statement.ts";
-import type { Trust } from "../../../src/db/sql/settled-statement.ts";
-import { type Statement, statementsIn } from "../../../src/db/sql/statement.ts";
+
 import { loadParser, parsed } from "../../../src/db/sql/postgres-parser.ts";
+import type { Trust } from "../../../src/db/sql/settled-statement.ts";
+import { settled } from "../../../src/db/sql/settled-statement.ts";
+import { type Statement, statementsIn } from "../../../src/db/sql/statement.ts";
 
 /** The catalogue of a database in which the application has made these functions. */
-const OWN = ["match", "key", "filter", "partition", "left", "set", "cube", "own", "text", "date", "join", "like"];
-const trustOf = (name: string): Trust => (OWN.includes(name) ? "own" : name === "now" ? "stable" : "immutable");
+const OWN = [
+  "match",
+  "key",
+  "filter",
+  "partition",
+  "left",
+  "set",
+  "cube",
+  "own",
+  "text",
+  "date",
+  "join",
+  "like",
+];
+const trustOf = (name: string): Trust =>
+  OWN.includes(name) ? "own" : name === "now" ? "stable" : "immutable";
 
 export interface BothReadings {
   readonly tokens: readonly Statement[];

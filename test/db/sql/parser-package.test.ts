@@ -14,7 +14,10 @@ afterEach(() => {
 async function withPackage(found: () => unknown, version: string | undefined = "18.0.0") {
   vi.resetModules();
   vi.doMock(PEERS, async (original) => ({ ...(await original<object>()), optionalPackage: found }));
-  vi.doMock(VERSIONS, async (original) => ({ ...(await original<object>()), installedVersion: () => version }));
+  vi.doMock(VERSIONS, async (original) => ({
+    ...(await original<object>()),
+    installedVersion: () => version,
+  }));
   const { loadParser } = await import("../../../src/db/sql/postgres-parser.ts");
   const { statementsIn } = await import("../../../src/db/sql/statement.ts");
   await loadParser();
@@ -47,7 +50,9 @@ test("a parser that breaks down is not asked again", async () => {
 });
 
 test("a tree of another form may mean anything", async () => {
-  const parseSync = () => ({ stmts: [{ stmt: { SelectStmt: { withClause: {} } } }, { stmt: { TruncateStmt: {} } }] });
+  const parseSync = () => ({
+    stmts: [{ stmt: { SelectStmt: { withClause: {} } } }, { stmt: { TruncateStmt: {} } }],
+  });
   const statementOf = await withPackage(() => ({ loadModule: async () => {}, parseSync }));
   expect(statementOf("SELECT * FROM users")).toMatchObject({ kind: "harmless" });
   expect(statementOf("DELETE FROM users")).toMatchObject({ kind: "write", tables: ["users"] });

@@ -59,7 +59,10 @@ describe("a point read of MySQL", () => {
   test.each([
     ["SELECT name FROM users WHERE id = ?", { id: 0 }],
     ["SELECT `id` FROM `users` AS `users` WHERE `users`.`ID` = 42;", { id: "42" }],
-    ["SELECT * FROM `lines` WHERE name = ? AND (`order_id` = ? AND 1=1) LIMIT ? OFFSET ?", { name: 0, order_id: 1 }],
+    [
+      "SELECT * FROM `lines` WHERE name = ? AND (`order_id` = ? AND 1=1) LIMIT ? OFFSET ?",
+      { name: 0, order_id: 1 },
+    ],
   ])("is %s", (sql, point) => {
     expect(pointOf(sql, "mysql")).toEqual(point);
   });

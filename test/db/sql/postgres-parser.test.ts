@@ -124,7 +124,10 @@ describe("bounds:", () => {
     expect(only(long("TABLE users"))).toMatchObject({ kind: "harmless" });
     expect(only(long("SELECT * FROM users"))).toEqual({ kind: "read", tables: ["users"] });
     const literal = "x".repeat(9_000_000);
-    expect(only(`INSERT INTO users (name) VALUES ('${literal}')`)).toMatchObject({ kind: "write", tables: ["users"] });
+    expect(only(`INSERT INTO users (name) VALUES ('${literal}')`)).toMatchObject({
+      kind: "write",
+      tables: ["users"],
+    });
   });
 
   test.each([

@@ -16,14 +16,79 @@ const TABLES = [
   ...['"select"', '"from"', "x", "y", "values_", "app.offset", "public.limit", "app.window"],
 ];
 const NAMES = [
-  ...["x", "y", "z", "a", "users", "match", "key", "filter", "offset_", "rows", "only_", "at", "values_", "set"],
-  ...["partition", "over", "system", "ordinality", "ties", "name", "zone", "update_", "recursive_", "insert", "delete"],
-  ...["update", "value", "first", "next", "index", "language", "no", "share", "begin", "commit", "temp", "materialized"],
+  ...[
+    "x",
+    "y",
+    "z",
+    "a",
+    "users",
+    "match",
+    "key",
+    "filter",
+    "offset_",
+    "rows",
+    "only_",
+    "at",
+    "values_",
+    "set",
+  ],
+  ...[
+    "partition",
+    "over",
+    "system",
+    "ordinality",
+    "ties",
+    "name",
+    "zone",
+    "update_",
+    "recursive_",
+    "insert",
+    "delete",
+  ],
+  ...[
+    "update",
+    "value",
+    "first",
+    "next",
+    "index",
+    "language",
+    "no",
+    "share",
+    "begin",
+    "commit",
+    "temp",
+    "materialized",
+  ],
 ];
 const PLAIN_CALLS = ["lower", "count", "max", "coalesce", "pg_catalog.lower", "json_build_object", "unnest"];
 const CALLS = [
-  ...["lower", "count", "max", "coalesce", "own", "match", "key", "filter", "partition", "left", "set", "cube", "date"],
-  ...["text", "pg_catalog.lower", "app.lower", '"own"', '"lower"', "now", "join", "like", "unnest", "json_build_object"],
+  ...[
+    "lower",
+    "count",
+    "max",
+    "coalesce",
+    "own",
+    "match",
+    "key",
+    "filter",
+    "partition",
+    "left",
+    "set",
+    "cube",
+    "date",
+  ],
+  ...[
+    "text",
+    "pg_catalog.lower",
+    "app.lower",
+    '"own"',
+    '"lower"',
+    "now",
+    "join",
+    "like",
+    "unnest",
+    "json_build_object",
+  ],
   ...["extract", "app.select", "app.from", "pg_catalog.now"],
 ];
 
@@ -105,10 +170,31 @@ class Grammar {
   }
 
   #literal(): string {
-    const plain = ["1", "$1", "'x'", "'from b'", "'it''s'", "$$ from c $$", "$q$;$q$", "NULL", "TRUE", "1.5e3", ".5"];
+    const plain = [
+      "1",
+      "$1",
+      "'x'",
+      "'from b'",
+      "'it''s'",
+      "$$ from c $$",
+      "$q$;$q$",
+      "NULL",
+      "TRUE",
+      "1.5e3",
+      ".5",
+    ];
     if (this.#isCalm) return this.#pick(plain);
     return this.#pick([
-      ...["E'\\n'", "'a\\_b'", "B'01'", "U&'d\\0061t'", "DATE '2020-01-01'", "'today'", "INTERVAL '1 day'", "X'1f'"],
+      ...[
+        "E'\\n'",
+        "'a\\_b'",
+        "B'01'",
+        "U&'d\\0061t'",
+        "DATE '2020-01-01'",
+        "'today'",
+        "INTERVAL '1 day'",
+        "X'1f'",
+      ],
       ...["current_date", "CURRENT_USER", "$2::int[]"],
     ]);
   }
@@ -124,11 +210,17 @@ class Grammar {
           () => `(${this.#query()})`,
           () => `EXISTS (${this.#query()})`,
           () => `${this.#column()} IN (${this.#query()})`,
-          () => `${this.#column()} = ANY (${this.#one(() => this.#query(), () => this.#literal())})`,
+          () =>
+            `${this.#column()} = ANY (${this.#one(
+              () => this.#query(),
+              () => this.#literal(),
+            )})`,
           () => `${this.#column()} IN (${this.#some(() => this.#expression())})`,
           () => `CASE WHEN ${this.#expression()} THEN ${this.#expression()} ELSE ${this.#expression()} END`,
-          () => `CAST(${this.#expression()} AS ${this.#pick(["int", "varchar(10)", "app.kind", "numeric(3, 1)"])})`,
-          () => `${this.#literal()}::${this.#pick(["text", "varchar(3)", "date", "timestamp(3) with time zone"])}`,
+          () =>
+            `CAST(${this.#expression()} AS ${this.#pick(["int", "varchar(10)", "app.kind", "numeric(3, 1)"])})`,
+          () =>
+            `${this.#literal()}::${this.#pick(["text", "varchar(3)", "date", "timestamp(3) with time zone"])}`,
           () => `${this.#column()} IS ${this.#pick(["", "NOT "])}DISTINCT FROM ${this.#expression()}`,
           () => `extract(year FROM ${this.#expression()})`,
           () => `substring(${this.#column()} FROM ${this.#expression()} FOR 2)`,
@@ -143,19 +235,41 @@ class Grammar {
           () => `NOT (${this.#expression()})`,
           () => `(${this.#expression()})`,
         ),
-      () => this.#one(() => this.#column(), () => this.#literal()),
+      () =>
+        this.#one(
+          () => this.#column(),
+          () => this.#literal(),
+        ),
     );
   }
 
   #operator(): string {
-    return this.#pick(["=", "<", "+", "||", "AND", "OR", "LIKE", "ILIKE", "->", "@>", "?", "IS DISTINCT FROM", "~~"]);
+    return this.#pick([
+      "=",
+      "<",
+      "+",
+      "||",
+      "AND",
+      "OR",
+      "LIKE",
+      "ILIKE",
+      "->",
+      "@>",
+      "?",
+      "IS DISTINCT FROM",
+      "~~",
+    ]);
   }
 
   #call(): string {
     const distinct = this.#maybe(0.1) ? "DISTINCT " : "";
     const order = this.#maybe(0.1) ? ` ORDER BY ${this.#expression()}` : "";
     const filter = this.#maybe(0.1) ? ` FILTER (WHERE ${this.#expression()})` : "";
-    const frame = this.#pick(["", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " GROUPS UNBOUNDED PRECEDING"]);
+    const frame = this.#pick([
+      "",
+      " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
+      " GROUPS UNBOUNDED PRECEDING",
+    ]);
     const over = this.#maybe(0.15)
       ? ` OVER (PARTITION BY ${this.#expression()} ORDER BY (${this.#column()})${frame})`
       : "";
@@ -206,19 +320,37 @@ class Grammar {
   }
 
   #from(): string {
-    return this.#some(() => this.#one(() => this.#source(), () => this.#source(), () => this.#joined()));
+    return this.#some(() =>
+      this.#one(
+        () => this.#source(),
+        () => this.#source(),
+        () => this.#joined(),
+      ),
+    );
   }
 
   #target(): string {
     const name = this.#pick(NAMES);
-    const alias = this.#pick(["", "", "", ` AS ${name}`, ` AS "${name}"`, " AS from", " AS join", " AS select"]);
+    const alias = this.#pick([
+      "",
+      "",
+      "",
+      ` AS ${name}`,
+      ` AS "${name}"`,
+      " AS from",
+      " AS join",
+      " AS select",
+    ]);
     return `${this.#expression()}${alias}`;
   }
 
   #select(): string {
     const distinct = this.#pick(["", "", "", "DISTINCT ", `DISTINCT ON (${this.#column()}) `, "ALL "]);
     const parts = [
-      `SELECT ${distinct}${this.#one(() => "*", () => this.#some(() => this.#target()))}`,
+      `SELECT ${distinct}${this.#one(
+        () => "*",
+        () => this.#some(() => this.#target()),
+      )}`,
       this.#maybe(0.9) ? `FROM ${this.#from()}` : "",
       this.#maybe() ? `WHERE ${this.#expression()}` : "",
       this.#maybe(0.1)
@@ -238,7 +370,8 @@ class Grammar {
           () => this.#select(),
           () => this.#select(),
           () => this.#select(),
-          () => `${this.#select()} ${this.#pick(["UNION", "UNION ALL", "EXCEPT", "INTERSECT"])} ${this.#select()}`,
+          () =>
+            `${this.#select()} ${this.#pick(["UNION", "UNION ALL", "EXCEPT", "INTERSECT"])} ${this.#select()}`,
           () => `(${this.#query()}) ${this.#pick(["UNION", "EXCEPT ALL"])} (${this.#query()})`,
           () => `(${this.#query()})`,
           () => `VALUES (${this.#some(() => this.#expression())})`,
@@ -248,9 +381,15 @@ class Grammar {
       () => `SELECT 1 FROM ${this.#table()}`,
     );
     const end = [
-      this.#maybe(0.15) ? `ORDER BY ${this.#expression()}${this.#pick(["", " DESC NULLS LAST", " USING <"])}` : "",
-      this.#maybe(0.1) ? this.#pick(["LIMIT 5", "LIMIT (SELECT 1 FROM b)", "OFFSET 2", "FETCH FIRST (3) ROWS ONLY"]) : "",
-      this.#maybe(this.#isCalm ? 0 : 0.1) ? this.#pick(["FOR UPDATE", "FOR NO KEY UPDATE OF a", "FOR SHARE SKIP LOCKED"]) : "",
+      this.#maybe(0.15)
+        ? `ORDER BY ${this.#expression()}${this.#pick(["", " DESC NULLS LAST", " USING <"])}`
+        : "",
+      this.#maybe(0.1)
+        ? this.#pick(["LIMIT 5", "LIMIT (SELECT 1 FROM b)", "OFFSET 2", "FETCH FIRST (3) ROWS ONLY"])
+        : "",
+      this.#maybe(this.#isCalm ? 0 : 0.1)
+        ? this.#pick(["FOR UPDATE", "FOR NO KEY UPDATE OF a", "FOR SHARE SKIP LOCKED"])
+        : "",
     ];
     return [start + body, ...end].filter((part) => part !== "").join(" ");
   }
@@ -343,7 +482,11 @@ class Grammar {
       () => `TRUNCATE ${this.#table()}, ONLY ${this.#table()} CASCADE`,
       () => `COPY ${this.#table()} (i) FROM STDIN`,
       () => `COPY ${this.#table()} FROM STDIN WHERE ${this.#expression()}`,
-      () => `COPY (${this.#one(() => this.#query(), () => `${this.#change()} RETURNING 1`)}) TO STDOUT`,
+      () =>
+        `COPY (${this.#one(
+          () => this.#query(),
+          () => `${this.#change()} RETURNING 1`,
+        )}) TO STDOUT`,
       () => `EXPLAIN ${this.#pick(["", "ANALYZE ", "(ANALYZE) ", "(COSTS false) "])}${this.#query()}`,
       () => `SELECT 1 INTO ${this.#pick(["", "TEMP ", "UNLOGGED TABLE "])}z FROM ${this.#from()}`,
       () => `CREATE TABLE z AS ${this.#query()}`,
@@ -354,8 +497,19 @@ class Grammar {
       () => `REFRESH MATERIALIZED VIEW CONCURRENTLY ${this.#table()}`,
       () => `LOCK ${this.#table()} IN SHARE MODE`,
       () => `CREATE FUNCTION f() RETURNS int LANGUAGE sql BEGIN ATOMIC ${this.#query()}; END`,
-      () => this.#pick(["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT a", "SET x = 1", "SHOW x", "NOTIFY x", "FETCH 1 FROM p"]),
-      () => this.#pick(["COMMIT PREPARED 'x'", "PREPARE TRANSACTION 'x'", "VACUUM a", "DISCARD ALL", "LISTEN x"]),
+      () =>
+        this.#pick([
+          "BEGIN",
+          "COMMIT",
+          "ROLLBACK",
+          "SAVEPOINT a",
+          "SET x = 1",
+          "SHOW x",
+          "NOTIFY x",
+          "FETCH 1 FROM p",
+        ]),
+      () =>
+        this.#pick(["COMMIT PREPARED 'x'", "PREPARE TRANSACTION 'x'", "VACUUM a", "DISCARD ALL", "LISTEN x"]),
     );
   }
 }

@@ -41,7 +41,8 @@ describe("the row that parameters name", () => {
     for (const value of ["042", " 42", "+42", "4_2", "1e3", 4.5, -0.5, true, null, undefined, new Date(0)])
       expect(tag("integer", value)).toBeUndefined();
     // Compared as doubles, these are more than one number.
-    for (const value of [2 ** 53, "9007199254740993", 2n ** 62n]) expect(tag("number", value)).toBeUndefined();
+    for (const value of [2 ** 53, "9007199254740993", 2n ** 62n])
+      expect(tag("number", value)).toBeUndefined();
     expect(tag("uuid", "{6f9619ff8b86d011b42d00c04fc964ff}")).toBeUndefined();
     expect(pointTag("t", [{ name: "other", kind: "text" }], point, ["x"])).toBeUndefined();
   });
