@@ -18,10 +18,10 @@ export interface CacheForSessions {
   readonly tables?: Readonly<Record<string, TableSettings>>;
 }
 
-/** A column of a primary key, and how its values are compared. */
+/** A column of a primary key, and how its values are compared. `number`: an integer that may be compared as a double. */
 export interface KeyColumn {
   readonly name: string;
-  readonly kind: "integer" | "text" | "uuid";
+  readonly kind: "integer" | "number" | "text" | "uuid";
 }
 
 /** The primary key of a table, in order. */

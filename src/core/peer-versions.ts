@@ -23,6 +23,7 @@ export const OLDEST_SUPPORTED: Readonly<Record<string, string>> = {
   knex: "3.0.0",
   koa: "2.0.0",
   kysely: "0.27.0",
+  "libpg-query": "17.2.0",
   lmdb: "3.0.0",
   mysql2: "3.0.0",
   next: "15.0.0",

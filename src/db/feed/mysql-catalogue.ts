@@ -145,7 +145,7 @@ export class MysqlCatalogue implements FeedCatalogue {
       [...this.#parts].flatMap(([name, parts]) =>
         // Texts compare without case and trailing spaces, so a read can name a row in many ways.
         parts.every(({ isInteger }) => isInteger)
-          ? [[name, parts.map((part) => ({ name: part.name, kind: "integer" as const }))] as const]
+          ? [[name, parts.map((part) => ({ name: part.name, kind: "number" as const }))] as const]
           : [],
       ),
     );

@@ -198,7 +198,9 @@ export function valuesOf(
   if (method === "query") return [method];
   const given: unknown[] = typeof values === "object" && values !== null ? Object.values(values) : [];
   const dates = given.filter((value) => value instanceof Date);
-  return [method, values, ...dates.map((date) => connection.format("?", [date]))];
+  // Those of placeholders are first, in their order.
+  const sent = Array.isArray(values) ? [...given, method] : [method, values];
+  return [...sent, ...dates.map((date) => connection.format("?", [date]))];
 }
 
 export function statementOf(
@@ -219,8 +221,8 @@ export function statementOf(
     cacheable: {
       fetch: async () => {
         const { result, packets } = driver.recording(send);
-        await result;
-        return keptResult(connection, packets);
+        const { rows } = await result;
+        return keptResult(connection, packets, rows);
       },
       restore: (data) => restoreKept(data, { classes: driver.classes, config: connection.config }, call),
     },

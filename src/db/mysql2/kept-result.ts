@@ -7,6 +7,8 @@ interface KeptResult {
   /** Whether columns come with the types that only MariaDB has. */
   readonly isExtended: boolean;
   readonly bytes: Uint8Array;
+  /** How many there are. */
+  readonly rows: number;
 }
 
 /** What the library would have given to the callback. */
@@ -21,11 +23,16 @@ export interface ResultMaker {
   readonly config: Config;
 }
 
-export function keptResult(connection: MysqlConnection, packets: readonly Buffer[]): KeptResult {
+export function keptResult(
+  connection: MysqlConnection,
+  packets: readonly Buffer[],
+  rows: unknown,
+): KeptResult {
   return {
     encoding: connection.clientEncoding ?? "utf8",
     isExtended: connection._mariadbExtendedMetadata === true,
     bytes: Buffer.concat(packets),
+    rows: Array.isArray(rows) ? rows.length : 0,
   };
 }
 

@@ -145,11 +145,35 @@ function isNoCall(tokens: readonly Token[], at: number): boolean {
   if (isWord(before, "with") || isWord(before, "recursive")) return true;
   if (isMark(before, ",") && isCommonTable(tokens, at)) return true;
   // An alias with its column list, or a type.
-  if (isWord(before, "as") || isMark(before, ")")) return true;
+  if (isWord(before, "as")) return true;
+  if (isMark(before, ")")) return !endsDistinctOn(tokens, at - 1);
+  if (isMark(before, ":") && isMark(tokens[at - 2], ":")) return true;
   if (isWord(before, "tablesample")) return true;
-  const { text } = tokens[at] as Token;
-  return isWord(before, "fetch") ? text === "first" || text === "next" : text === "symmetric";
+  const { kind, text } = tokens[at] as Token;
+  if (kind !== "word") return false;
+  // AS NOT MATERIALIZED.
+  if (text === "materialized") return isWord(before, "not") && isWord(tokens[at - 2], "as");
+  // At the start it is what follows UPDATE and a table.
+  if (text === "set" && before === undefined) return true;
+  return text === "symmetric" || (before?.kind === "word" && PAIRS.has(`${before.text} ${text}`));
 }
+
+/** Whether a parenthesis closes the list of DISTINCT ON, behind which the selected expressions begin. */
+function endsDistinctOn(tokens: readonly Token[], end: number): boolean {
+  let depth = 0;
+  for (let at = end; at >= 0; at--) {
+    if (isMark(tokens[at], ")")) depth++;
+    else if (isMark(tokens[at], "(") && --depth === 0)
+      return isWord(tokens[at - 1], "on") && isWord(tokens[at - 2], "distinct");
+  }
+  return false;
+}
+
+/** Words that a parenthesis follows. */
+const PAIRS: ReadonlySet<string> = new Set([
+  ...["fetch first", "fetch next", "group by", "order by", "partition by", "on conflict", "grouping sets"],
+  ...["update set", "is json"],
+]);
 
 const QUERY_WORDS = ["select", "with", "values", "insert", "update", "delete", "merge", "table"];
 

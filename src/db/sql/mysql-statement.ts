@@ -1,6 +1,7 @@
 // Classifies the statements of MySQL and MariaDB: their own grammar, and which of them commit the transaction they are in.
 import { ANYTHING, analyse, HARMLESS, NO_EFFECTS, type Statement } from "./analysis.ts";
 import { namesIn } from "./names.ts";
+import { pointRead } from "./point-read.ts";
 import { tablesRead } from "./query-tables.ts";
 import { isMark, isWord, type Token } from "./sql-tokens.ts";
 
@@ -90,7 +91,7 @@ function query(tokens: readonly Token[]): Statement {
   // Without a table there is no tag, and `SELECT 1` is a health check.
   return tables === undefined || tables.length === 0
     ? { kind: "harmless", effects, ...calls }
-    : { kind: "read", tables, ...calls };
+    : { kind: "read", tables, ...calls, ...(tables.length === 1 && { point: pointRead(tokens, "mysql") }) };
 }
 
 /** UPDATE or DELETE after a WITH clause; the UPDATE of FOR UPDATE does not count. */

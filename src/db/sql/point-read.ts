@@ -1,15 +1,17 @@
 // Recognizes a SELECT of one row by its primary key, as far as the tokens prove it.
-import { isMark, isWord, type Token } from "./sql-tokens.ts";
+import { isMark, isWord, type SqlDialect, type Token } from "./sql-tokens.ts";
 
-/** Columns that must equal a parameter, with the index of its value. */
-export type PointRead = ReadonlyMap<string, number>;
+/** Columns that must equal one value: a parameter by the index of its value, or the text of a literal. */
+export type PointRead = ReadonlyMap<string, number | string>;
 
 /**
- * The equalities of `SELECT columns FROM table [[AS] alias] WHERE a = $1 AND ... [LIMIT ...]`. undefined: any other
+ * The equalities of `SELECT columns FROM table [[AS] alias] WHERE a = $1 AND b = 2 ... [LIMIT ...]`. undefined: any other
  * statement. If they include a primary key, the rows returned are those of one row of the table. Anything with a call, an
  * aggregate, a join or a subquery is another statement.
  */
-export function pointRead(tokens: readonly Token[]): PointRead | undefined {
+export function pointRead(tokens: readonly Token[], dialect: SqlDialect): PointRead | undefined {
+  // Feeds of SQLite do not tell of rows.
+  if (dialect === "sqlite") return undefined;
   const from = tokens.findIndex((token) => isWord(token, "from"));
   const where = tokens.findIndex((token) => isWord(token, "where"));
   if (!isWord(tokens[0], "select") || from < 0 || where < from) return undefined;
@@ -20,7 +22,7 @@ export function pointRead(tokens: readonly Token[]): PointRead | undefined {
   const end = conditions.findIndex((token) => isWord(token, "limit"));
   const rest = end < 0 ? [] : conditions.slice(end);
   if (!isLimit(rest)) return undefined;
-  return equalities(end < 0 ? conditions : conditions.slice(0, end), tokens);
+  return equalities(end < 0 ? conditions : conditions.slice(0, end), tokens, dialect);
 }
 
 /** `schema.table`, and perhaps an alias. */
@@ -39,20 +41,38 @@ function isLimit(tokens: readonly Token[]): boolean {
   );
 }
 
-function equalities(conditions: readonly Token[], all: readonly Token[]): PointRead | undefined {
+function equalities(
+  conditions: readonly Token[],
+  all: readonly Token[],
+  dialect: SqlDialect,
+): PointRead | undefined {
   // Only AND is left between conditions, so their grouping does not matter.
   const flat = conditions.filter((token) => !isMark(token, "(") && !isMark(token, ")"));
   if (!hasBalancedGroups(conditions)) return undefined;
-  const found = new Map<string, number>();
+  const found = new Map<string, number | string>();
   for (const condition of splitAtAnd(flat)) {
     const equality = equalityOf(condition);
     if (equality === undefined) return undefined;
     if (equality === "other") continue;
-    const uses = all.filter(({ kind, text }) => kind === "value" && text === equality.value.text);
-    // A second use may give the parameter another type.
-    if (uses.length === 1) found.set(equality.column, Number(equality.value.text.slice(1)) - 1);
+    const value = constantOf(equality.value, all, dialect);
+    // MySQL ignores the case of columns.
+    const column = dialect === "mysql" ? equality.column.toLowerCase() : equality.column;
+    if (value !== undefined) found.set(column, value);
   }
   return found.size === 0 ? undefined : found;
+}
+
+/** undefined: which row it denotes is not certain. */
+function constantOf(token: Token, all: readonly Token[], dialect: SqlDialect): number | string | undefined {
+  const { kind, text } = token;
+  if (kind === "number") return text;
+  // In MySQL a hexadecimal literal looks the same, and in PostgreSQL one of another type ignores spaces at its end.
+  if (kind === "text") return dialect === "postgres" && /^[^\\']*[^\\' ]$/.test(text) ? text : undefined;
+  if (dialect === "mysql") return all.filter((each) => each.kind === "value").indexOf(token);
+  if (!text.startsWith("$")) return undefined;
+  const uses = all.filter((each) => each.kind === "value" && each.text === text);
+  // A second use may give the parameter another type.
+  return uses.length === 1 ? Number(text.slice(1)) - 1 : undefined;
 }
 
 /** A parenthesis may open only where a condition begins and close where one ends. */
@@ -95,16 +115,17 @@ function equalityOf(tokens: readonly Token[]): Equality | "other" | undefined {
   const [value] = columnOf(left) === undefined ? left : right;
   const isPair = left.length > 0 && right.length > 0 && [left, right].every(isOperand);
   if (!isPair) return undefined;
-  if (column === undefined || value?.kind !== "value" || !value.text.startsWith("$")) return "other";
-  return { column, value };
+  return column === undefined || value === undefined || !isConstant(value) ? "other" : { column, value };
 }
 
 /** A column, a parameter or a literal. */
 function isOperand(tokens: readonly Token[]): boolean {
   const [first] = tokens;
-  const isSimple = first?.kind === "value" || first?.kind === "number" || first?.kind === "text";
-  return columnOf(tokens) !== undefined || (tokens.length === 1 && isSimple);
+  return columnOf(tokens) !== undefined || (tokens.length === 1 && first !== undefined && isConstant(first));
 }
+
+/** A parameter or a literal. */
+const isConstant = ({ kind }: Token): boolean => kind === "value" || kind === "number" || kind === "text";
 
 /** The name of `table.column`. */
 function columnOf(tokens: readonly Token[]): string | undefined {

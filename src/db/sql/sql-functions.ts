@@ -1,15 +1,18 @@
 // What the functions called in a statement may do. A function on no list may do anything.
 import type { SqlDialect } from "./sql-tokens.ts";
 
-/** Words that can precede a parenthesis without calling anything. */
+/** Words that can precede a parenthesis, and that cannot name a function unless they are quoted. */
 const NOT_CALLS = `
-  all and any array as between by case check conflict cross cube distinct do else end except exists filter from full
-  group grouping having ilike in inner intersect interval into is isnull join key lateral left like limit match
-  materialized natural not notnull offset on only or order outer over overlaps partition recursive returning right
-  rollup row select set sets similar some table then to unbounded union using values when where window with within
-  bigint bit bpchar bytea char character date decimal dec double float integer int json jsonb numeric real smallint
-  text time timestamp timestamptz timetz varbit varchar varying vector halfvec without precision zone
-  excluded insert nothing`;
+  all and any array as between case check distinct do else end except exists from group grouping having in inner
+  intersect interval into lateral limit not offset on only or order returning row select some table then to union using
+  values when where window with
+  bigint bit char character decimal dec float integer int numeric real smallint time timestamp varchar precision`;
+
+/** Words of SQL, and types, that may precede a parenthesis without calling anything, and that may also name a function. */
+const MAY_CALL = `
+  by conflict cross cube filter full ilike insert is isnull join key left like match materialized natural nothing notnull
+  outer over overlaps partition recursive right rollup set sets similar unbounded within without zone excluded
+  bpchar bytea date double json jsonb text timestamptz timetz varbit varying vector halfvec`;
 
 /** Deterministic: the same arguments and rows give the same result under the settings that are part of every key. */
 const PLAIN = `
@@ -83,6 +86,7 @@ function listOf(words: string, kind: CallKind): [string, CallKind][] {
 const KINDS = new Map<string, CallKind>([
   ...listOf(VOLATILE, "volatile"),
   ...listOf(PLAIN, "plain"),
+  ...listOf(MAY_CALL, "plain"),
   ...listOf(NOT_CALLS, "none"),
   ["set_config", "setting"],
 ]);

@@ -98,7 +98,7 @@ export function tokensOf(sql: string, dialect: SqlDialect): readonly Token[] | u
       tokens.push(quotedToken(sql.slice(end, closed - 1), match[0], dialect));
       end = closed;
     } else if (kind === "word") {
-      tokens.push({ kind, text: match[0].toLowerCase() });
+      tokens.push({ kind, text: foldedWord(match[0], dialect) });
     } else if (kind === "number" || kind === "value") {
       if (STARTS_WORD.test(sql[end] ?? "")) return undefined;
       tokens.push({ kind, text: match[0] });
@@ -127,7 +127,27 @@ const CLOSING: Readonly<Record<string, string>> = { "[": "]", "e'": "'", "E'": "
 function quotedToken(content: string, opening: string, dialect: SqlDialect): Token {
   const isText = opening.endsWith("'") || (dialect === "mysql" && opening === '"');
   if (isText) return { kind: "text", text: content };
-  return { kind: "name", text: opening === "[" ? content : content.replaceAll(opening + opening, opening) };
+  const name = opening === "[" ? content : content.replaceAll(opening + opening, opening);
+  return { kind: "name", text: dialect === "postgres" ? cutName(name) : name };
+}
+
+/** PostgreSQL leaves letters beyond ASCII as they are. */
+function foldedWord(word: string, dialect: SqlDialect): string {
+  if (dialect !== "postgres") return word.toLowerCase();
+  return cutName(word.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()));
+}
+
+/** PostgreSQL takes the first 63 bytes of a name, without part of a character. */
+const LONGEST_NAME = 63;
+
+function cutName(name: string): string {
+  // No character takes more than three bytes for each of its units.
+  if (name.length * 3 <= LONGEST_NAME) return name;
+  const bytes = Buffer.from(name);
+  let end = LONGEST_NAME;
+  if (bytes.length <= end) return name;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end);
 }
 
 /** The index after a literal or a quoted name whose content begins at `start`. undefined: not closed, or ambiguous. */

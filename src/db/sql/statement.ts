@@ -3,6 +3,7 @@ import { ANYTHING, analyse, HARMLESS, NO_EFFECTS, type Statement } from "./analy
 import { anythingInMysql, changedBy, classifyMysql } from "./mysql-statement.ts";
 import { changedTable, nameAfter, namesIn } from "./names.ts";
 import { pointRead } from "./point-read.ts";
+import { parsed, parserGeneration } from "./postgres-parser.ts";
 import { tablesRead } from "./query-tables.ts";
 import { isMark, isWord, type SqlDialect, statementsOf, type Token, tokensOf } from "./sql-tokens.ts";
 
@@ -11,20 +12,35 @@ export { type Effects, NO_EFFECTS, type Statement } from "./analysis.ts";
 const LONGEST_CACHED = 10_000;
 const MOST_CACHED = 1_000;
 const classified = new Map<string, readonly Statement[]>();
+let generation = parserGeneration();
 
 /** The statements of a text, in order. */
 export function statementsIn(sql: string | undefined, dialect: SqlDialect): readonly Statement[] {
   if (sql === undefined) return [dialect === "mysql" ? anythingInMysql() : ANYTHING];
+  if (generation !== parserGeneration()) classified.clear();
+  generation = parserGeneration();
   const key = `${dialect} ${sql}`;
   let statements = classified.get(key);
   if (statements !== undefined) return statements;
   const tokens = tokensOf(sql, dialect);
   statements = tokens === undefined ? notUnderstood(sql, dialect) : understood(tokens, dialect);
+  if (dialect === "postgres") statements = withParser(sql, statements);
   if (key.length <= LONGEST_CACHED) {
     if (classified.size >= MOST_CACHED) classified.delete(classified.keys().next().value ?? "");
     classified.set(key, statements);
   }
   return statements;
+}
+
+/** What PostgreSQL's own parser says takes precedence over the tokens. */
+function withParser(sql: string, statements: readonly Statement[]): readonly Statement[] {
+  const better = parsed(sql);
+  if (better === undefined) return statements;
+  // The syntax of another version or of a server like it: a write is still one.
+  if (better === "invalid") return statements.map((each) => (each.kind === "read" ? HARMLESS : each));
+  const [only] = statements;
+  const point = only?.kind === "read" ? only.point : undefined;
+  return better.map((each) => (each.kind === "read" && each.tables.length === 1 ? { ...each, point } : each));
 }
 
 function understood(tokens: readonly Token[], dialect: SqlDialect): readonly Statement[] {
@@ -111,7 +127,7 @@ function query(tokens: readonly Token[], dialect: SqlDialect): Statement {
   // Without a table there is no tag, and `SELECT 1` is a health check.
   return tables === undefined || tables.length === 0
     ? { kind: "harmless", effects, ...calls }
-    : { kind: "read", tables, ...calls, ...(tables.length === 1 && { point: pointRead(tokens) }) };
+    : { kind: "read", tables, ...calls, ...(tables.length === 1 && { point: pointRead(tokens, dialect) }) };
 }
 
 /** INSERT, REPLACE, UPDATE, DELETE or MERGE. */
@@ -127,8 +143,11 @@ function change(tokens: readonly Token[], dialect: SqlDialect): Statement {
 function copy(tokens: readonly Token[]): Statement {
   const name = nameAfter(tokens, 0);
   if (name === undefined) return ANYTHING;
-  const isWrite = tokens.some((token) => isWord(token, "from"));
-  return isWrite ? { kind: "write", tables: [name], effects: NO_EFFECTS } : HARMLESS;
+  const from = tokens.findIndex((token) => isWord(token, "from"));
+  if (from < 0) return HARMLESS;
+  // Its WHERE may call functions.
+  const { effects, calls } = analyse(tokens.slice(from), "postgres");
+  return { kind: "write", tables: [name], effects, ...calls };
 }
 
 function rollback(tokens: readonly Token[]): Statement {

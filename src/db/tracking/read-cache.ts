@@ -163,7 +163,7 @@ export class ReadCache {
 /** Whether a result has a row, in the form of any library. An unknown form counts as empty. */
 function hasRow(data: unknown): boolean {
   const rows = Array.isArray(data) ? data : (data as { readonly rows?: unknown } | null)?.rows;
-  return Array.isArray(rows) && rows.length > 0;
+  return typeof rows === "number" ? rows > 0 : Array.isArray(rows) && rows.length > 0;
 }
 
 /** Larger results would hold the event loop while they are stored. About as many bytes. */

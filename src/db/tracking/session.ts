@@ -9,6 +9,7 @@ import type {
   TrackedConnection,
 } from "../../core/db-session.ts";
 import { ConfigError } from "../../core/errors.ts";
+import { loadParser } from "../sql/postgres-parser.ts";
 import { statementsIn } from "../sql/statement.ts";
 import { CachedTables } from "./cached-tables.ts";
 import { WatchedConnection, type Watcher } from "./connection.ts";
@@ -52,6 +53,8 @@ class Sessions implements SessionTracker {
     if (state === undefined) {
       state = new ConnectionState(driver());
       states.set(connection, state);
+      // In the background: the tokenizer decides until it is loaded.
+      if (state.driver.dialect === "postgres") void loadParser();
     }
     state.handOut();
     return new WatchedConnection(state, this.#watcher);

@@ -63,23 +63,25 @@ function escaped(value: string): string {
 export function pointTag(
   table: string,
   key: RowKey,
-  point: ReadonlyMap<string, number>,
+  point: ReadonlyMap<string, number | string>,
   values: readonly unknown[],
 ): string | undefined {
   const texts = key.map(({ name, kind }) => {
-    const at = point.get(name);
-    return at === undefined ? undefined : keyText(values[at], kind);
+    const value = point.get(name);
+    return value === undefined ? undefined : keyText(typeof value === "number" ? values[value] : value, kind);
   });
   return texts.includes(undefined) ? undefined : rowTagOf(table, texts as string[]);
 }
 
+const INTEGER = /^(?:0|-?[1-9]\d*)$/;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** The value as the database prints it. */
 function keyText(value: unknown, kind: KeyColumn["kind"]): string | undefined {
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "bigint") return undefined;
   const text = String(value);
-  if (kind === "integer") return /^(?:0|-?[1-9]\d*)$/.test(text) ? text : undefined;
+  if (kind === "integer") return INTEGER.test(text) ? text : undefined;
+  if (kind === "number") return INTEGER.test(text) && Number.isSafeInteger(Number(text)) ? text : undefined;
   if (kind === "uuid") return UUID.test(text) ? text.toLowerCase() : undefined;
   return text;
 }

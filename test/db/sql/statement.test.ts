@@ -238,3 +238,54 @@ test("a literal whose escapes may spell a time is not cached", () => {
 test("a sample of the rows is not cached, and no write", () => {
   expect(only("SELECT * FROM users TABLESAMPLE bernoulli(10)").kind).toBe("harmless");
 });
+
+describe("a function of the application may have the name of a keyword", () => {
+  test.each([
+    ["SELECT key(id) FROM users", "key"],
+    ["SELECT * FROM users WHERE match(name)", "match"],
+    ["SELECT filter(id), a FROM users", "filter"],
+    ["SELECT left(name, 3) FROM users", "left"],
+    ["SELECT date(at) FROM users", "date"],
+    ["SELECT * FROM users JOIN set(1) AS s ON true", "set"],
+    ["SELECT * FROM users JOIN join(1) AS j ON true", "join"],
+    ["SELECT NOT materialized(id) FROM users", "materialized"],
+    ["INSERT INTO users (id) VALUES (partition(1))", "partition"],
+    ["UPDATE users SET name = over(1)", "over"],
+    ["SELECT DISTINCT ON (id) own(id) FROM users", "own"],
+    ['SELECT DISTINCT ON ((id), (name)) "own"(id) FROM users', "own"],
+    ["COPY users FROM STDIN WHERE own(id)", "own"],
+    ["COPY users (id, name) FROM STDIN WITH (FORMAT csv) WHERE id > own(1)", "own"],
+  ])("%s", (sql, name) => {
+    const [statement] = statementsIn(sql, "postgres");
+    expect(settled(statement!, (each) => (each === name ? "own" : "absent"))).toMatchObject({
+      kind: "write",
+      effects: { anything: true },
+    });
+  });
+
+  test.each([
+    "SELECT * FROM users WHERE (a, b) OVERLAPS (c, d) AND e LIKE ('x')",
+    "SELECT count(*) FILTER (WHERE a) OVER (PARTITION BY (b)) FROM users GROUP BY (a) ORDER BY (a)",
+    "SELECT a::varchar(3), a::vector(3) FROM users LEFT JOIN (SELECT 1) AS q ON true",
+    "WITH x AS NOT MATERIALIZED (SELECT 1 FROM users) SELECT * FROM x GROUP BY GROUPING SETS ((a)), CUBE (a)",
+  ])("and where it has not, nothing is called: %s", (sql) => {
+    const [statement] = statementsIn(sql, "postgres");
+    expect(settled(statement!, () => "absent")).toEqual({ kind: "read", tables: ["users"] });
+  });
+});
+
+describe("a name of PostgreSQL", () => {
+  const long = "t".repeat(70);
+
+  test("is cut after 63 bytes, as by the server", () => {
+    expect(only(`SELECT * FROM ${long}`)).toMatchObject({ tables: [long.slice(0, 63)] });
+    expect(only(`INSERT INTO "${long}" (id) VALUES (1)`)).toMatchObject({ tables: [long.slice(0, 63)] });
+    expect(only(`DELETE FROM ${"t".repeat(62)}\u00e9`)).toMatchObject({ tables: ["t".repeat(62)] });
+    expect(only(`SELECT * FROM ${long}`, "sqlite")).toMatchObject({ tables: [long] });
+  });
+
+  test("is folded in its ASCII letters only, as by the server", () => {
+    expect(only("UPDATE \u00c4Pfel SET a = 1")).toMatchObject({ tables: ["\u00c4pfel"] });
+    expect(only("SELECT * FROM \u00c4Pfel")).toMatchObject({ tables: ["\u00c4pfel"] });
+  });
+});
