@@ -87,7 +87,9 @@ function predicted(filter, left, above, corner) {
   if (filter === 2) return above;
   if (filter === 3) return (left + above) >> 1;
   const estimate = left + above - corner;
-  const [toLeft, toAbove, toCorner] = [left, above, corner].map((value) => Math.abs(estimate - value));
+  const toLeft = Math.abs(estimate - left);
+  const toAbove = Math.abs(estimate - above);
+  const toCorner = Math.abs(estimate - corner);
   if (toLeft <= toAbove && toLeft <= toCorner) return left;
   return toAbove <= toCorner ? above : corner;
 }

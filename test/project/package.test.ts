@@ -36,9 +36,10 @@ const lock = readJson<{ packages: Readonly<Record<string, LockedPackage>> }>("pa
 
 /**
  * The size budget of an installation: a tenth more than its current size. To raise it, change it here and say why. The dashboard
- * and mysql2 are entry points with declarations of their own; feeds can check and follow MariaDB.
+ * and mysql2 are entry points with declarations of their own; feeds can check and follow MariaDB; the beginning of a large value can
+ * be read on every store, and statements can be read with the parser of PostgreSQL.
  */
-const BUDGET = { packedBytes: 570_000, unpackedBytes: 2_100_000, files: 245, packages: 3 };
+const BUDGET = { packedBytes: 590_000, unpackedBytes: 2_100_000, files: 245, packages: 3 };
 
 const exportTargets = Object.values(manifest.exports).flatMap((target) =>
   typeof target === "string" ? [target] : Object.values(target),
