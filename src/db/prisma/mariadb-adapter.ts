@@ -104,7 +104,7 @@ class MariadbDriver implements ConnectionDriver {
   readonly dialect = "mysql";
   readonly database: string;
   readonly #connection: MariadbConnection;
-  /** Whether the last answer told the status: an error does not. */
+  /** Whether the last answer contained the status: an error does not. */
   #isKnown = true;
   #isForNext = false;
 

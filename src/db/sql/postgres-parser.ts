@@ -24,48 +24,59 @@ interface Parser {
   readonly classify: typeof import("./parsed-statement.ts")["parsedStatements"];
 }
 
-let parser: Parser | undefined;
-let loading: Promise<void> | undefined;
-
-let generation = 0;
-
-/** Changes when the parser is loaded or given up: what was concluded before no longer counts. */
-export const parserGeneration = (): number => generation;
-
-/** Loads the package if it is installed. Never rejects: without it the tokenizer decides. */
-export function loadParser(): Promise<void> {
-  loading ??= load().then(use, () => {});
-  return loading;
-}
-
-async function load(): Promise<Parser | undefined> {
-  const found = installedVersion(PACKAGE);
-  if (found === undefined || isOlder(found, OLDEST_SUPPORTED[PACKAGE] ?? "")) return undefined;
-  const library = optionalPackage(PACKAGE) as Library | undefined;
-  if (library === undefined) return undefined;
-  const [{ parsedStatements: classify }] = await Promise.all([
-    import("./parsed-statement.ts"),
-    library.loadModule(),
-  ]);
-  return { parse: library.parseSync, classify };
-}
-
-function use(next: Parser | undefined): void {
-  parser = next;
-  generation++;
-}
-
 export type Parsed = ReturnType<Parser["classify"]>;
 
-/** "invalid": the parser does not know such statements. undefined: it is not loaded, or the text is too long for it. */
-export function parsed(sql: string): Parsed | "invalid" | undefined {
-  if (parser === undefined || sql.length > LONGEST_PARSED || isAmbiguous(sql)) return undefined;
-  const { parse, classify } = parser;
-  try {
-    return classify(parse(sql));
-  } catch (error) {
-    // After any error but one about the text, its memory may be in disorder, or its trees have another form.
-    if ((error as Error).name !== "SqlError") use(undefined);
-    return "invalid";
+export class PostgresParser {
+  /** Changes when the parser is loaded or given up: what was concluded before no longer counts. */
+  generation = 0;
+  readonly #find: () => unknown;
+  #parser: Parser | undefined;
+  #loading: Promise<void> | undefined;
+
+  /** `find` returns the package, or undefined if it is not installed. */
+  constructor(find: () => unknown) {
+    this.#find = find;
+  }
+
+  /** Never rejects: without the package the tokenizer decides. */
+  load(): Promise<void> {
+    this.#loading ??= this.#load().catch(() => {});
+    return this.#loading;
+  }
+
+  /** "invalid": the parser does not know such statements. undefined: it is not loaded, or the text is too long for it. */
+  parsed(sql: string): Parsed | "invalid" | undefined {
+    if (this.#parser === undefined || sql.length > LONGEST_PARSED || isAmbiguous(sql)) return undefined;
+    const { parse, classify } = this.#parser;
+    try {
+      return classify(parse(sql));
+    } catch (error) {
+      // After any error but one about the text, its memory may be in disorder, or its trees have another form.
+      if ((error as Error).name !== "SqlError") this.#use(undefined);
+      return "invalid";
+    }
+  }
+
+  async #load(): Promise<void> {
+    const library = this.#find() as Library | undefined;
+    if (library === undefined) return;
+    const [{ parsedStatements: classify }] = await Promise.all([
+      import("./parsed-statement.ts"),
+      library.loadModule(),
+    ]);
+    this.#use({ parse: library.parseSync, classify });
+  }
+
+  #use(parser: Parser | undefined): void {
+    this.#parser = parser;
+    this.generation++;
   }
 }
+
+/** The package, unless it is older than supported. `version`: the one that is installed. */
+export function installedParser(version = installedVersion(PACKAGE)): unknown {
+  if (version === undefined || isOlder(version, OLDEST_SUPPORTED[PACKAGE] ?? "")) return undefined;
+  return optionalPackage(PACKAGE);
+}
+
+export const postgresParser = new PostgresParser(() => installedParser());

@@ -3,7 +3,7 @@ import { ANYTHING, analyse, HARMLESS, NO_EFFECTS, type Statement } from "./analy
 import { anythingInMysql, changedBy, classifyMysql } from "./mysql-statement.ts";
 import { changedTable, nameAfter, namesIn } from "./names.ts";
 import { pointRead } from "./point-read.ts";
-import { parsed, parserGeneration } from "./postgres-parser.ts";
+import { postgresParser } from "./postgres-parser.ts";
 import { tablesRead } from "./query-tables.ts";
 import { isMark, isWord, type SqlDialect, statementsOf, type Token, tokensOf } from "./sql-tokens.ts";
 
@@ -12,18 +12,17 @@ export { type Effects, NO_EFFECTS, type Statement } from "./analysis.ts";
 const LONGEST_CACHED = 10_000;
 const MOST_CACHED = 1_000;
 const classified = new Map<string, readonly Statement[]>();
-let generation = parserGeneration();
+let generation = postgresParser.generation;
 
 /** The statements of a text, in order. */
 export function statementsIn(sql: string | undefined, dialect: SqlDialect): readonly Statement[] {
   if (sql === undefined) return [dialect === "mysql" ? anythingInMysql() : ANYTHING];
-  if (generation !== parserGeneration()) classified.clear();
-  generation = parserGeneration();
+  if (generation !== postgresParser.generation) classified.clear();
+  generation = postgresParser.generation;
   const key = `${dialect} ${sql}`;
   let statements = classified.get(key);
   if (statements !== undefined) return statements;
-  const tokens = tokensOf(sql, dialect);
-  statements = tokens === undefined ? notUnderstood(sql, dialect) : understood(tokens, dialect);
+  statements = tokenized(sql, dialect);
   if (dialect === "postgres") statements = withParser(sql, statements);
   if (key.length <= LONGEST_CACHED) {
     if (classified.size >= MOST_CACHED) classified.delete(classified.keys().next().value ?? "");
@@ -32,9 +31,15 @@ export function statementsIn(sql: string | undefined, dialect: SqlDialect): read
   return statements;
 }
 
+/** By the tokens of the text alone. */
+export function tokenized(sql: string, dialect: SqlDialect): readonly Statement[] {
+  const tokens = tokensOf(sql, dialect);
+  return tokens === undefined ? notUnderstood(sql, dialect) : understood(tokens, dialect);
+}
+
 /** What PostgreSQL's own parser says takes precedence over the tokens. */
 function withParser(sql: string, statements: readonly Statement[]): readonly Statement[] {
-  const better = parsed(sql);
+  const better = postgresParser.parsed(sql);
   if (better === undefined) return statements;
   // The syntax of another version or of a server like it: a write is still one.
   if (better === "invalid") return statements.map((each) => (each.kind === "read" ? HARMLESS : each));

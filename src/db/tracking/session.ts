@@ -9,7 +9,7 @@ import type {
   TrackedConnection,
 } from "../../core/db-session.ts";
 import { ConfigError } from "../../core/errors.ts";
-import { loadParser } from "../sql/postgres-parser.ts";
+import { postgresParser } from "../sql/postgres-parser.ts";
 import { statementsIn } from "../sql/statement.ts";
 import { CachedTables } from "./cached-tables.ts";
 import { WatchedConnection, type Watcher } from "./connection.ts";
@@ -54,7 +54,7 @@ class Sessions implements SessionTracker {
       state = new ConnectionState(driver());
       states.set(connection, state);
       // In the background: the tokenizer decides until it is loaded.
-      if (state.driver.dialect === "postgres") void loadParser();
+      if (state.driver.dialect === "postgres") void postgresParser.load();
     }
     state.handOut();
     return new WatchedConnection(state, this.#watcher);

@@ -120,7 +120,7 @@ export class Interception {
     for (let at = INTERCEPTED.length - 1; at >= 0; at--) this.#putBack(INTERCEPTED[at]!);
     this.#overridden = 0;
     if (this.#response.headersSent) return reply;
-    // Cookies are for the client, whoever set them.
+    // Cookies are for the client, no matter which middleware set them.
     const judged = this.#judged ?? this.#outer;
     replaceHeaders(this.#sink, [
       ...filterFields(this.#outer, (name) => name !== "set-cookie"),

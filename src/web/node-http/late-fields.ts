@@ -39,7 +39,7 @@ export class LateFields {
     for (const phase of this.#phases) phase.after ??= linesOf(headers);
   }
 
-  /** Whether outer middleware added this line. `name` is in lower case. Cookies are never stored, whoever sets them. */
+  /** Whether outer middleware added this line. `name` is in lower case. Cookies are never stored. */
   has(name: string, value: string): boolean {
     if (this.#phases.length === 0 || name === "set-cookie" || OF_CONTENT.test(name)) return false;
     const line = lineOf(name, value);

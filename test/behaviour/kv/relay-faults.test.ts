@@ -42,7 +42,7 @@ describe("the relay", () => {
   const ask = (
     relay: Relay,
     isComplete = (reply: string): boolean => reply === "+PONG\r\n",
-  ): Promise<string> => exchange({ port: relay.port, timeoutMs: 150 }, "PING\r\n", isComplete);
+  ): Promise<string> => exchange({ port: relay.port, timeoutMs: soon(150) }, "PING\r\n", isComplete);
 
   it("applies the requested fault", async () => {
     await using relay = await Relay.start(caches.server.port);

@@ -14,7 +14,7 @@ import { soon } from "../../support/pace.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
 import { listen } from "./subject.ts";
 
-const PROGRAMS = Number(process.env.XCACHE_TEST_PROGRAMS ?? 2_000) / 20;
+const PROGRAMS = Number(process.env.XCACHE_TEST_PROGRAMS ?? 2_000) / 50;
 const SEED = Number(process.env.XCACHE_TEST_SEED ?? 1);
 const HUNG_MS = 3_000;
 const PATHS = [

@@ -1,9 +1,9 @@
 // Both ways to read the text of a statement for PostgreSQL, side by side.
 
-import { loadParser, parsed } from "../../../src/db/sql/postgres-parser.ts";
+import { postgresParser } from "../../../src/db/sql/postgres-parser.ts";
 import type { Trust } from "../../../src/db/sql/settled-statement.ts";
 import { settled } from "../../../src/db/sql/settled-statement.ts";
-import { type Statement, statementsIn } from "../../../src/db/sql/statement.ts";
+import { type Statement, tokenized } from "../../../src/db/sql/statement.ts";
 
 /** The catalogue of a database in which the application has made these functions. */
 const OWN = [
@@ -28,17 +28,12 @@ export interface BothReadings {
   readonly tree: readonly Statement[] | "invalid";
 }
 
-/** Takes what the tokenizer says of a text before the parser is loaded, by a copy of its module. */
 export async function parserAndTokenizer(): Promise<(sql: string) => BothReadings> {
-  const { vi } = await import("vitest");
-  await loadParser();
-  vi.resetModules();
-  const alone = await import("../../../src/db/sql/statement.ts");
-  if (alone.statementsIn === statementsIn) throw new Error("the modules are the same");
+  await postgresParser.load();
   const all = (statements: readonly Statement[]) => statements.map((each) => settled(each, trustOf));
   return (sql) => {
-    const tree = parsed(sql);
+    const tree = postgresParser.parsed(sql);
     if (tree === undefined) throw new Error(`not parsed: ${sql}`);
-    return { tokens: all(alone.statementsIn(sql, "postgres")), tree: tree === "invalid" ? tree : all(tree) };
+    return { tokens: all(tokenized(sql, "postgres")), tree: tree === "invalid" ? tree : all(tree) };
   };
 }

@@ -36,9 +36,16 @@ describe("a plain read", () => {
     ["select `t`.`users`.`id` AS `id` from (`t`.`users` join `t`.`orders` on(1 = 1))", ["users", "orders"]],
     ["SELECT INSERT(x, 1, 1, 'y'), COLUMN_JSON(z) FROM a", ["a"]],
     ["SELECT $a, today FROM a WHERE name = 'now'", ["a"]],
-    ["SELECT * FROM a WHERE id = ? AND b = ?;", ["a"]],
   ])("%s reads its tables", (sql, tables) => {
     expect(only(sql)).toEqual({ kind: "read", tables });
+  });
+
+  test("names the row that placeholders select", () => {
+    const point = new Map([
+      ["id", 0],
+      ["b", 1],
+    ]);
+    expect(only("SELECT * FROM a WHERE id = ? AND b = ?;")).toEqual({ kind: "read", tables: ["a"], point });
   });
 });
 

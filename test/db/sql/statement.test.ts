@@ -1,10 +1,10 @@
 // What is concluded from the text of a statement; whatever cannot be proven is no read, and a write of everything.
 import { describe, expect, test } from "vitest";
 import { settled } from "../../../src/db/sql/settled-statement.ts";
-import { type Statement, statementsIn } from "../../../src/db/sql/statement.ts";
+import { type Statement, statementsIn, tokenized } from "../../../src/db/sql/statement.ts";
 
 const only = (sql: string, dialect: "postgres" | "sqlite" = "postgres"): Statement => {
-  const statements = statementsIn(sql, dialect);
+  const statements = tokenized(sql, dialect);
   expect(statements).toHaveLength(1);
   return settled(statements[0]!);
 };
@@ -178,8 +178,8 @@ describe("a transaction", () => {
     ["CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END", "postgres"],
     ["CREATE PROCEDURE p() BEGIN ATOMIC INSERT INTO a VALUES (CASE WHEN true THEN 1 END); END", "postgres"],
   ] as const)("is not ended by the END of %s", (sql, dialect) => {
-    expect(statementsIn(sql, dialect)).toMatchObject([ANYTHING]);
-    expect(statementsIn(`BEGIN; ${sql.replace(/;$/, "")}; COMMIT`, dialect).map(({ kind }) => kind)).toEqual([
+    expect(tokenized(sql, dialect)).toMatchObject([ANYTHING]);
+    expect(tokenized(`BEGIN; ${sql.replace(/;$/, "")}; COMMIT`, dialect).map(({ kind }) => kind)).toEqual([
       "begin",
       "write",
       "commit",
@@ -187,11 +187,11 @@ describe("a transaction", () => {
   });
 
   test("is ended by END after a column of that name", () => {
-    expect(statementsIn("CREATE TABLE t (begin int); END", "postgres").at(-1)).toEqual({ kind: "commit" });
+    expect(tokenized("CREATE TABLE t (begin int); END", "postgres").at(-1)).toEqual({ kind: "commit" });
   });
 
   test("may be in one text", () => {
-    expect(statementsIn("BEGIN; UPDATE a SET b = ';'; COMMIT;", "postgres").map(({ kind }) => kind)).toEqual([
+    expect(tokenized("BEGIN; UPDATE a SET b = ';'; COMMIT;", "postgres").map(({ kind }) => kind)).toEqual([
       "begin",
       "write",
       "commit",
@@ -256,7 +256,7 @@ describe("a function of the application may have the name of a keyword", () => {
     ["COPY users FROM STDIN WHERE own(id)", "own"],
     ["COPY users (id, name) FROM STDIN WITH (FORMAT csv) WHERE id > own(1)", "own"],
   ])("%s", (sql, name) => {
-    const [statement] = statementsIn(sql, "postgres");
+    const [statement] = tokenized(sql, "postgres");
     expect(settled(statement!, (each) => (each === name ? "own" : "absent"))).toMatchObject({
       kind: "write",
       effects: { anything: true },
@@ -269,7 +269,7 @@ describe("a function of the application may have the name of a keyword", () => {
     "SELECT a::varchar(3), a::vector(3) FROM users LEFT JOIN (SELECT 1) AS q ON true",
     "WITH x AS NOT MATERIALIZED (SELECT 1 FROM users) SELECT * FROM x GROUP BY GROUPING SETS ((a)), CUBE (a)",
   ])("and where it has not, nothing is called: %s", (sql) => {
-    const [statement] = statementsIn(sql, "postgres");
+    const [statement] = tokenized(sql, "postgres");
     expect(settled(statement!, () => "absent")).toEqual({ kind: "read", tables: ["users"] });
   });
 });
