@@ -275,6 +275,8 @@ interface Got {
   readonly end: "whole" | "broken" | "hung";
   readonly status?: unknown;
   readonly type?: unknown;
+  readonly reset?: number | undefined;
+  readonly length?: number;
   readonly body: string;
 }
 
@@ -321,7 +323,9 @@ function getStream(session: ClientHttp2Session, path: string): Promise<Got> {
       const isWhole = one.rstCode === constants.NGHTTP2_NO_ERROR;
       // Fastify resets the stream of a body that fails without an error code, so that it seems to have ended.
       const isCut = !isWhole || path.startsWith("/broken");
-      resolve({ end: isWhole ? "whole" : "broken", ...head, body: isCut ? "" : body });
+      // The code tells what has cut a body that is whole without the cache.
+      const reset = isWhole || path.startsWith("/broken") ? {} : { reset: one.rstCode, length: body.length };
+      resolve({ end: isWhole ? "whole" : "broken", ...reset, ...head, body: isCut ? "" : body });
     });
     one.setTimeout(soon(HUNG_MS), () => {
       resolve({ end: "hung", ...head, body: "" });
