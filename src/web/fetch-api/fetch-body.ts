@@ -47,6 +47,8 @@ export function observed(
   let isCancelled = false;
   let isCut = false;
   let isRefused = false;
+  /** Nothing more comes: the body may be released after its end, while a slow client still reads. */
+  let isOver = false;
   let reason: unknown;
   const cut = async (): Promise<void> => {
     isCut = true;
@@ -64,6 +66,7 @@ export function observed(
         if (isCut) tap.abort();
         else if (!isRefused) ended();
         if (!isCancelled) controller.close();
+        isOver = true;
         return false;
       }
       if (isWanted && !isBytes(value)) {
@@ -77,6 +80,7 @@ export function observed(
     } catch (error) {
       tap.abort();
       if (!isCancelled) controller.error(error);
+      isOver = true;
       return false;
     }
   };
@@ -92,7 +96,7 @@ export function observed(
     },
     async pull() {
       await pumping;
-      if (!isWanted) await step();
+      if (!isWanted && !isOver) await step();
     },
     async cancel(given) {
       isCancelled = true;

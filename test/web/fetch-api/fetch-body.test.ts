@@ -4,6 +4,7 @@ import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
 import type { HttpCacheOptions } from "../../../src/web/engine/options.ts";
 import { httpCache as fetchCache } from "../../../src/web/fetch.ts";
+import { observed } from "../../../src/web/fetch-api/fetch-body.ts";
 import { httpCache as honoCache } from "../../../src/web/hono.ts";
 import { memoryCache } from "../../behaviour/cache/memory-cache.ts";
 import { ask, bridge, listen } from "../../behaviour/web/subject.ts";
@@ -193,4 +194,31 @@ test("an error response is passed on, and no request waits for it", async () => 
   const answers = await Promise.all([1, 2].map(() => handler(new Request("http://site.test/"))));
   expect(answers.map(({ type }) => type)).toEqual(["error", "error"]);
   expect(calls).toBe(2);
+});
+
+test("a client that reads only after the source has ended and was stored gets every chunk, and the end is reported once", async () => {
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let ends = 0;
+  let aborts = 0;
+  const tap = {
+    wantsWhole: false,
+    released,
+    head: () => ({ head: undefined, wantsBody: true }),
+    chunk: () => true,
+    end: () => {},
+    abort: () => {
+      aborts++;
+    },
+  };
+  const stored = (): void => {
+    ends++;
+    release();
+  };
+  const body = observed(new Response("one two three".repeat(10)).body!, tap, stored);
+  await until(() => ends > 0, { what: "the source has ended" });
+  expect(await new Response(body).text()).toBe("one two three".repeat(10));
+  expect({ ends, aborts }).toEqual({ ends: 1, aborts: 0 });
 });
