@@ -62,6 +62,7 @@ export type {
 } from "./core/db-session.ts";
 export type { Duration } from "./core/duration.ts";
 export type { EncryptionConfig } from "./core/encryption-settings.ts";
+export type { ErrorCode, ErrorType } from "./core/error-codes.ts";
 export {
   AlertDeliveryError,
   BackendError,
@@ -69,9 +70,7 @@ export {
   CodecError,
   ConfigError,
   ConnectionError,
-  type ErrorCode,
   type ErrorDetails,
-  type ErrorType,
   InvalidKeyError,
   MissingPeerError,
   OperationTimeoutError,

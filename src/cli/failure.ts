@@ -1,5 +1,6 @@
 // Maps any error to what the command line reports: message, hint and exit code.
-import { ERROR_CODES, type ErrorCode, XCacheError } from "../core/errors.ts";
+import { ERROR_CODES, type ErrorCode } from "../core/error-codes.ts";
+import { XCacheError } from "../core/errors.ts";
 import { redactText } from "../core/redact.ts";
 import { CommandError, EXIT, type ExitCode } from "./exit-code.ts";
 import { escapeControls } from "./terminal/escape.ts";

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
+import { ERROR_CODES, type ErrorCode } from "../../src/core/error-codes.ts";
 import {
   AlertDeliveryError,
   BackendError,
@@ -9,8 +10,6 @@ import {
   ConfigError,
   ConnectionError,
   describeArrival,
-  ERROR_CODES,
-  type ErrorCode,
   InvalidKeyError,
   MissingPeerError,
   OperationTimeoutError,

@@ -202,7 +202,11 @@ describe("postgres.js", () => {
     await expect(sql`SELECT nothing FROM users`).rejects.toMatchObject({ code: "42703" });
     const slow = sql`SELECT pg_sleep(60) FROM users`;
     const cancelled = expect(slow).rejects.toMatchObject({ code: "57014" });
-    await sql`SELECT 1`;
+    // Earlier, the server might receive the cancellation before the query.
+    const isRunning = async () =>
+      (await sql`SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(60)%' AND state = 'active'`)
+        .length > 0;
+    await until(isRunning, { what: "the query is running" });
     slow.cancel();
     await cancelled;
     expect(await nameOf(sql)).toBe("Ada");

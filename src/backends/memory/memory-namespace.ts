@@ -2,53 +2,34 @@
 
 import { requireShareable } from "../../core/arguments.ts";
 import { ChangeLog } from "../../core/change-log.ts";
-import { type Clock, COARSE_LAG_MS } from "../../core/clock.ts";
-import type { Codec } from "../../core/codec.ts";
+import { COARSE_LAG_MS } from "../../core/clock.ts";
 import { LocalCounters } from "../../core/counters.ts";
 import { CodecError } from "../../core/errors.ts";
-import { frozen, type Handing, isMadeFrozen } from "../../core/frozen.ts";
-import {
-  type Admission,
-  type AdmissionOptions,
-  countedUsage,
-  type EntryOptions,
-  type EntryScanOptions,
-  type Examination,
-  type Found,
-  type Inspection,
-  type Namespace,
-  type NamespaceUsage,
-  type Preview,
-  type ReadCallback,
-  type Sighting,
-  type Ticket,
+import type {
+  Admission,
+  AdmissionOptions,
+  EntryOptions,
+  EntryScanOptions,
+  Examination,
+  Found,
+  Inspection,
+  Namespace,
+  NamespaceUsage,
+  Preview,
+  ReadCallback,
+  Sighting,
+  Ticket,
 } from "../../core/namespace.ts";
 import { LocalRecords } from "../../core/own-records.ts";
-import { inSteps, KeyScans } from "./key-scans.ts";
-import { heldValue } from "./layout/box.ts";
+import { EntryView } from "./entry-view.ts";
+import { inSteps } from "./key-scans.ts";
 import type { Page } from "./layout/page.ts";
-import type { Held, Table } from "./table.ts";
+import { bytesOf, handed, type MemoryCore } from "./memory-core.ts";
+import type { Table } from "./table.ts";
 import { TagRing, type TagSet } from "./tag-set.ts";
-
-/** What the namespaces of a memory store share. */
-export interface MemoryCore {
-  readonly table: Table<TagSet>;
-  readonly clock: Clock;
-  readonly codec: Codec;
-  /** What callers get of the stored objects. */
-  readonly values: Handing;
-  /** Whether values are measured because the store is bounded by bytes. */
-  readonly measuresBytes: boolean;
-}
 
 /** From this ttl on the coarse clock is precise enough: its lag is at most a thousandth, and the entry expires early. */
 const LONG_TTL_MS = 1_000 * COARSE_LAG_MS;
-/** Up to this many entries, usage is exact without being asked to be. */
-const COUNTED = 1_000;
-/** Entries measured to estimate the bytes of all. */
-const SIZE_SAMPLE = 100;
-
-const NO_TAGS: readonly string[] = [];
 
 export class MemoryNamespace implements Namespace {
   readonly changes: ChangeLog;
@@ -60,7 +41,7 @@ export class MemoryNamespace implements Namespace {
   readonly #table: Table<TagSet>;
   readonly #tags = new TagRing();
   readonly #children = new Map<string, MemoryNamespace>();
-  readonly #scans = new KeyScans();
+  readonly #view: EntryView;
   readonly #onOpen: (namespace: MemoryNamespace) => void;
 
   constructor(core: MemoryCore, onOpen: (namespace: MemoryNamespace) => void, parent?: MemoryNamespace) {
@@ -69,6 +50,7 @@ export class MemoryNamespace implements Namespace {
     this.#table = core.table;
     this.#onOpen = onOpen;
     this.page = core.table.openPage();
+    this.#view = new EntryView(core, this.page);
     this.changes = new ChangeLog(parent?.changes);
     this.counters = new LocalCounters(core.clock);
     this.records = new LocalRecords(core.clock);
@@ -128,73 +110,34 @@ export class MemoryNamespace implements Namespace {
     let live = 0;
     for (const key of keys) {
       if (this.changes.watched) this.changes.key(key);
-      if (this.#fresh(key) !== undefined) live++;
+      if (this.#view.alive(key, false) !== undefined) live++;
       this.#table.remove(this.page, key);
     }
     return live;
   }
 
   inspect(key: string): Inspection | undefined {
-    const entry = this.#fresh(key);
-    return entry === undefined ? undefined : this.#inspection(key, entry);
+    return this.#view.inspect(key);
   }
 
   examine(key: string): Examination | undefined {
-    const entry = this.#alive(key, true);
-    if (entry === undefined) return undefined;
-    const inspection = this.#inspection(key, entry);
-    return { ...inspection, value: this.own(entry.value) };
+    return this.#view.examine(key);
   }
 
   preview(key: string, most: number): Preview | undefined {
-    const entry = this.#alive(key, true);
-    if (entry === undefined) return undefined;
-    const inspection = this.#inspection(key, entry);
-    const { codec } = this.#core;
-    const beginning = codec.copyBeginning(entry.value, most);
-    const read = beginning.isWhole ? inspection.bytes : codec.sizeOf(beginning.value);
-    return { ...inspection, beginning, read, of: inspection.bytes };
+    return this.#view.preview(key, most);
   }
 
   sight(key: string): Sighting {
-    const entry = this.#table.sight(this.page, key);
-    if (entry === undefined) return { entry: undefined, tier: undefined, isLeased: false };
-    const now = this.#core.clock.now();
-    const { tagSet, expires, staleUntil } = entry;
-    const fresh = now < expires;
-    const isLive = tagSet?.isLive() !== false;
-    return {
-      entry: {
-        fresh,
-        ttlMs: Math.max(0, expires - now),
-        expiredForMs: Math.max(0, now - expires),
-        staleMs: Math.max(0, staleUntil - Math.max(now, expires)) || 0,
-        tags: tagSet === undefined ? NO_TAGS : tagSet.tags,
-        id: expires,
-        ...(!isLive && { invalidatedBy: { tags: tagSet?.invalidated() ?? NO_TAGS, isCleared: false } }),
-      },
-      tier: fresh && isLive ? "memory" : undefined,
-      isLeased: false,
-    };
+    return this.#view.sight(key);
   }
 
-  async *scan({
-    signal,
-    stale = false,
-    from,
-    at,
-  }: EntryScanOptions = {}): AsyncIterable<readonly Inspection[]> {
-    // Every key present throughout the scan; keys added meanwhile do not prolong it.
-    const keysLeft = from === undefined ? this.page.keys() : this.#scans.at(from);
-    const more = at && ((): void => at(this.#scans.positionOf(keysLeft)));
-    for await (const keys of inSteps(keysLeft, signal, more)) {
-      const batch: Inspection[] = [];
-      for (const key of keys) {
-        const entry = this.#alive(key, stale);
-        if (entry !== undefined) batch.push(this.#inspection(key, entry));
-      }
-      yield batch;
-    }
+  scan(options?: EntryScanOptions): AsyncIterable<readonly Inspection[]> {
+    return this.#view.scan(options);
+  }
+
+  usage(exact: boolean, signal?: AbortSignal): Promise<NamespaceUsage> {
+    return this.#view.usage(exact, signal);
   }
 
   invalidateTags(tags: readonly string[]): void {
@@ -215,13 +158,6 @@ export class MemoryNamespace implements Namespace {
   clear(): void {
     this.changes.everything();
     this.#empty();
-  }
-
-  async usage(exact: boolean, signal?: AbortSignal): Promise<NamespaceUsage> {
-    if (!exact && this.page.size > COUNTED) {
-      return { keys: this.page.size, bytes: this.#estimatedBytes(), approximate: true };
-    }
-    return countedUsage(this.scan({ signal }));
   }
 
   find(key: string): Found | undefined {
@@ -253,20 +189,7 @@ export class MemoryNamespace implements Namespace {
   }
 
   own(value: unknown): unknown {
-    const { values, codec } = this.#core;
-    if (values === "shared") return value;
-    if (values === "copy") return codec.copy(value);
-    return isMadeFrozen(value) ? value : frozen(codec.copy(value));
-  }
-
-  #fresh(key: string): Held<TagSet> | undefined {
-    return this.#alive(key, false);
-  }
-
-  #alive(key: string, stale: boolean): Held<TagSet> | undefined {
-    const entry = this.#table.find(this.page, key);
-    if (entry === undefined) return undefined;
-    return this.#core.clock.now() < (stale ? entry.staleUntil : entry.expires) ? entry : undefined;
+    return handed(this.#core, value);
   }
 
   #empty(): void {
@@ -306,34 +229,6 @@ export class MemoryNamespace implements Namespace {
     const { clock } = this.#core;
     return (ttlMs < LONG_TTL_MS ? clock.now() : clock.coarse()) + ttlMs;
   }
-
-  #inspection(key: string, { value, tagSet, expires, staleUntil }: Held<TagSet>): Inspection {
-    const now = this.#core.clock.now();
-    const { codec } = this.#core;
-    return {
-      key,
-      // Time may have passed since the entry was found fresh.
-      ttlMs: Math.max(0, expires - now),
-      fresh: now < expires,
-      staleMs: Math.max(0, staleUntil - Math.max(now, expires)) || 0,
-      tags: tagSet === undefined ? NO_TAGS : tagSet.tags,
-      // A getter: measuring walks the whole value.
-      get bytes() {
-        return bytesOf(codec, key, value);
-      },
-    };
-  }
-
-  /** Extrapolated from the first entries, so that the cost does not grow with the store. */
-  #estimatedBytes(): number {
-    let measured = 0;
-    let bytes = 0;
-    for (const key of this.page.keys()) {
-      bytes += bytesOf(this.#core.codec, key, heldValue(this.page.held(key)));
-      if (++measured === SIZE_SAMPLE) break;
-    }
-    return measured === 0 ? 0 : Math.round((bytes / measured) * this.page.size);
-  }
 }
 
 class MemoryTicket implements Ticket {
@@ -352,8 +247,4 @@ class MemoryTicket implements Ticket {
   }
 
   abandon(): void {}
-}
-
-function bytesOf(codec: Codec, key: string, value: unknown): number {
-  return codec.sizeOf(value) + key.length * 2;
 }

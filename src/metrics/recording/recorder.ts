@@ -1,6 +1,7 @@
 // Counters of one cache object: plain fields for the hit path, a histogram per operation.
 import type { Clock } from "../../core/clock.ts";
-import { BackendError, type ErrorCode } from "../../core/errors.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
+import { BackendError } from "../../core/errors.ts";
 import type { NamespaceUsage } from "../../core/namespace.ts";
 import type { CacheStats, ComprehensiveMetrics, OperationMetrics } from "../../core/stats.ts";
 import { ErrorCounts } from "./error-count.ts";

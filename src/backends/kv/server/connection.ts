@@ -28,14 +28,8 @@ import { type ExpectedReply, expectedOf, QUEUED, RECORD, RECORDS } from "./expec
 import { DEFAULT_USER, type GreetingOptions, greet, inTime } from "./handshake.ts";
 import { HeldReplies } from "./held-replies.ts";
 import { type Login, LoginRenewal, type LoginSource } from "./login.ts";
-import {
-  type Answer,
-  PendingCommand,
-  type ReadCommand,
-  Reads,
-  ReadTogether,
-  type UnansweredRead,
-} from "./pending-command.ts";
+import { type Answer, PendingCommand, type ReadCommand, type UnansweredRead } from "./pending-command.ts";
+import { ReadBatch } from "./read-batch.ts";
 
 export { type Endpoint, nameOf } from "../../wire/socket.ts";
 export type { Answer, UnansweredRead } from "./pending-command.ts";
@@ -64,9 +58,6 @@ export interface ConnectionListener extends ConnectionOwner {
   /** A push, in order with the replies; also while the connection is still being prepared. */
   pushed(push: readonly Reply[]): void;
 }
-
-/** Keys per MGET at most, so that none keeps the server busy for long. */
-const MOST_READ_TOGETHER = 512;
 
 /**
  * Commands of one tick that are sent before it ends, so that the server starts on them while the rest are encoded. Reads
@@ -118,8 +109,7 @@ export class Connection {
   readonly #pending: ReplyQueue<PendingCommand>;
   readonly #outgoing: Outgoing;
   readonly #backlog: Backlog<Connection, PendingCommand, UnsentCommand>;
-  #reads = new Reads();
-  #watchedReads = new Reads();
+  readonly #reads: ReadBatch;
   #flushing = false;
   /** The answer to CLIENT CACHING YES. If that is refused, reads would be taken for tracked although they are not. */
   readonly #trackingRequest: Answer = {
@@ -148,6 +138,7 @@ export class Connection {
       late: () => this.destroy(notAnswered(this.name, operationTimeoutMs)),
     });
     this.#backlog = new Backlog(this.#pending, operationTimeoutMs);
+    this.#reads = new ReadBatch(settings.readsTogether);
     this.#renewal = new LoginRenewal({
       clock,
       renew: () => this.#logInAgain(),
@@ -212,8 +203,7 @@ export class Connection {
 
   /** How many commands wait for their replies, or to be sent at the end of the tick. */
   get inFlight(): number {
-    const unsent = this.#reads.keys.length + this.#watchedReads.keys.length + this.#backlog.length;
-    return this.#pending.length + unsent;
+    return this.#pending.length + this.#reads.length + this.#backlog.length;
   }
 
   /** Whether the socket has stopped taking data: more of it would only pile up here. */
@@ -299,15 +289,13 @@ export class Connection {
       this.#waitToRead(key, isWatched, answer);
       return;
     }
-    const reads = isWatched ? this.#watchedReads : this.#reads;
-    reads.keys.push(key);
-    reads.answers.push(answer);
+    this.#reads.add(key, isWatched, answer);
     this.#flushSoon();
   }
 
   /** MGET, in order with the commands of this tick. Returns false if one command cannot read all keys. */
   readMany(keys: readonly string[], isWatched: boolean, answer: Answer): boolean {
-    if (!this.#settings.readsTogether || keys.length > MOST_READ_TOGETHER) return false;
+    if (!this.#reads.allows(keys.length)) return false;
     if (this.#closed !== undefined) answer.reject(this.#closed);
     else if (this.#backlog.isFull) {
       this.#waitToReadMany(keys, isWatched, answer);
@@ -372,22 +360,7 @@ export class Connection {
         answer.reject(reason);
       }
     }
-    for (const [unsent, isWatched] of [
-      [this.#reads, false],
-      [this.#watchedReads, true],
-    ] as const) {
-      for (const [at, answer] of unsent.answers.entries())
-        reads.push({
-          answer,
-          sentAt: 0,
-          reason,
-          command: "GET",
-          keys: [unsent.keys[at] as string],
-          isWatched,
-        });
-    }
-    this.#reads = new Reads();
-    this.#watchedReads = new Reads();
+    for (const read of this.#reads.takeUnsent(reason)) reads.push(read);
     const unsent = this.#backlog.close();
     this.#listener.closed(reason);
     if (this.isInUse && unanswered !== undefined) this.#listener.unsent?.(unsent, reason);
@@ -471,7 +444,7 @@ export class Connection {
 
   #drain(): void {
     // In order with the commands around them.
-    this.#backlog.drain(this, this.#settings.clock.now(), () => this.#appendReads());
+    this.#backlog.drain(this, this.#settings.clock.now(), () => this.#reads.drain(this.#appendGet));
     this.#flushSoon();
   }
 
@@ -488,37 +461,18 @@ export class Connection {
 
   #flush(): void {
     if (this.#closed !== undefined) return;
-    this.#appendReads();
+    this.#reads.drain(this.#appendGet);
     if (this.#writer.isEmpty) return;
     this.#pending.sent();
     this.#outgoing.write(this.#writer.take());
   }
 
-  #appendReads(): void {
-    const [reads, watched] = [this.#reads, this.#watchedReads];
-    if (reads.keys.length > 0) {
-      this.#reads = new Reads();
-      this.#appendGets(reads, false);
-    }
-    if (watched.keys.length > 0) {
-      this.#watchedReads = new Reads();
-      this.#appendGets(watched, true);
-    }
-  }
-
-  #appendGets({ keys, answers }: Reads, isWatched: boolean): void {
-    if (!this.#settings.readsTogether || keys.length === 1) {
-      for (const [at, key] of keys.entries()) this.#appendGet("GET", [key], isWatched, answers[at] as Answer);
-      return;
-    }
-    for (let from = 0; from < keys.length; from += MOST_READ_TOGETHER) {
-      const asked = answers.slice(from, from + MOST_READ_TOGETHER);
-      const some = keys.slice(from, from + MOST_READ_TOGETHER);
-      this.#appendGet("MGET", some, isWatched, new ReadTogether(asked));
-    }
-  }
-
-  #appendGet(command: ReadCommand, keys: readonly string[], isWatched: boolean, answer: Answer): void {
+  readonly #appendGet = (
+    command: ReadCommand,
+    keys: readonly string[],
+    isWatched: boolean,
+    answer: Answer,
+  ): void => {
     if (isWatched && this.watching === "in")
       this.#append(["CLIENT", "CACHING", "YES"], this.#trackingRequest);
     else if (!isWatched && this.watching === "out" && keys.length >= FEWEST_DECLINED) {
@@ -527,7 +481,7 @@ export class Connection {
     const bytes = this.#writer.appendTexts(command, keys);
     const expected = command === "GET" ? RECORD : RECORDS;
     this.#add(new PendingCommand(answer, command, expected, command, keys, isWatched), bytes);
-  }
+  };
 
   /** Returns false if no part of the reply is referenced any more. */
   #reply(reply: Reply): unknown {

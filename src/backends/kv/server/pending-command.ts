@@ -71,37 +71,3 @@ export class PendingCommand {
     return answer;
   }
 }
-
-/** Hands every read of one MGET its part of the reply. */
-export class ReadTogether implements Answer {
-  #answers: readonly Answer[];
-
-  constructor(answers: readonly Answer[]) {
-    this.#answers = answers;
-  }
-
-  resolve(replies: Reply): boolean {
-    const answers = this.#take();
-    let isReferenced = false;
-    for (let at = 0; at < answers.length; at++) {
-      if ((answers[at] as Answer).resolve((replies as Reply[])[at] as Reply) !== false) isReferenced = true;
-    }
-    return isReferenced;
-  }
-
-  reject(error: Error): void {
-    for (const answer of this.#take()) answer.reject(error);
-  }
-
-  #take(): readonly Answer[] {
-    const answers = this.#answers;
-    this.#answers = [];
-    return answers;
-  }
-}
-
-/** The reads of one tick. */
-export class Reads {
-  readonly keys: string[] = [];
-  readonly answers: Answer[] = [];
-}
