@@ -1,6 +1,6 @@
 // `npm run simulate -- --seed 1 --schedules 100000`: deterministic schedules of simulated processes on a simulated store.
 // `--mutations` shows for each mutation of the sources how many schedules it takes to notice it. `--exhaustive 3` runs every
-// interleaving of every program of three operations.
+// interleaving of every program of three operations; with `--mutations` it shows which programs notice a mutation.
 import { parseArgs } from "node:util";
 import { bundle } from "./bundle.mjs";
 
@@ -77,13 +77,38 @@ async function runMutations() {
   return missed === 0 ? 0 : 1;
 }
 
+/**
+ * @param {Simulation["programs"]} programs
+ * @returns {import("../../test/simulation/exhaustive.ts").Program[]}
+ */
+const chosenPrograms = (programs) =>
+  values.program === undefined
+    ? programs(wholeNumber(values.exhaustive, "exhaustive"))
+    : [/** @type {any} */ (values.program.split("|").map((names) => names.split(",")))];
+
+async function exploreMutations() {
+  const { MUTATIONS } = await load();
+  console.log("| mutation | interleavings until noticed | program | by the check |\n|---|---|---|---|");
+  for (const mutation of MUTATIONS.filter(({ name }) => name.includes(values.named))) {
+    const { explore, programs } = await load(mutation);
+    let interleavings = 0;
+    let found = "not noticed | |";
+    for (const program of chosenPrograms(programs)) {
+      const result = await explore(program);
+      interleavings += result.interleavings;
+      if (result.violations.length === 0) continue;
+      const text = program.map((names) => names.join(", ")).join(" beside ");
+      found = `${interleavings} | ${text} | ${result.violations[0]?.check}`;
+      break;
+    }
+    console.log(`| ${mutation.name} | ${found} |`);
+  }
+  return 0;
+}
+
 async function runExhaustive() {
   const { explore, programs } = await load();
-  /** @type {import("../../test/simulation/exhaustive.ts").Program[]} */
-  const chosen =
-    values.program === undefined
-      ? programs(wholeNumber(values.exhaustive, "exhaustive"))
-      : [/** @type {any} */ (values.program.split("|").map((names) => names.split(",")))];
+  const chosen = chosenPrograms(programs);
   let [interleavings, pruned] = [0, 0];
   for (const program of chosen) {
     const result = await explore(program);
@@ -101,4 +126,6 @@ async function runExhaustive() {
 }
 
 const isExhaustive = values.exhaustive !== undefined || values.program !== undefined;
-process.exit(values.mutations ? await runMutations() : isExhaustive ? await runExhaustive() : await run());
+const exhaustive = values.mutations ? exploreMutations : runExhaustive;
+const random = values.mutations ? runMutations : run;
+process.exit(await (isExhaustive ? exhaustive : random)());

@@ -1,10 +1,13 @@
 // Every interleaving of a small program: two processes, one key, one tag, at the granularity of the store's messages.
 //
-// Interleavings that differ only in the order of independent events are equivalent; sleep sets (Godefroid, 1996) leave out
-// all but one of them. Nothing is saved and restored: each interleaving is run from the beginning.
+// Interleavings that differ only in the order of independent events are equivalent. Only the places where events race are
+// tried in another order (races.ts), and sleep sets (Godefroid, 1996) leave out what has been seen from another place.
+// Nothing is saved and restored: each interleaving is run from the beginning.
 import { check, type Violation } from "./checker.ts";
+import { accesses, depend, type Event, HistoryState, type PerformedEvent } from "./dependence.ts";
 import type { Call } from "./history.ts";
 import { type Operation, tagsOf } from "./operations.ts";
+import { type PlacedEvent, racesOf } from "./races.ts";
 import { connectAll, deliverAll, settled } from "./scheduler.ts";
 import type { Step } from "./steps.ts";
 import { World, type WorldSettings } from "./world.ts";
@@ -48,38 +51,54 @@ const SETTINGS: WorldSettings = {
   changes: 0,
 };
 
-/** Something that can happen next. The same thread's next event is the same event in every equivalent interleaving. */
-interface Event {
-  readonly thread: string;
-  readonly process: number;
-  readonly kind: "begin" | "local" | "serve";
-  readonly step: Step;
-  readonly reads: readonly string[];
-  readonly writes: readonly string[];
+/** The sender of what a timer has sent. */
+const BY_TIME = -1;
+
+export interface ExploreOptions {
+  /** Interleavings at most. */
+  readonly limit?: number;
+  /** Tries every event everywhere, to see that nothing is left out otherwise. */
+  readonly triesAll?: boolean;
 }
 
 /** A choice on the way, and what is left to try there. */
 interface Choice {
   readonly enabled: readonly Event[];
-  readonly asleep: readonly Event[];
-  readonly done: Event[];
+  readonly asleep: readonly PerformedEvent[];
+  readonly done: PerformedEvent[];
+  /** The threads to try. */
+  readonly tried: Set<string>;
   chosen: Event;
+  /** The same event, once it was performed. */
+  performed?: PlacedEvent;
 }
 
-export async function explore(program: Program, limit = Number.POSITIVE_INFINITY): Promise<Exploration> {
+export async function explore(program: Program, options: ExploreOptions = {}): Promise<Exploration> {
+  const { limit = Number.POSITIVE_INFINITY, triesAll = false } = options;
   const path: Choice[] = [];
   let [interleavings, pruned] = [0, 0];
   for (;;) {
     const run = new Run(program);
-    if (await run.follow(path)) {
+    if (await run.follow(path, triesAll)) {
       interleavings++;
       const violations = await run.judge();
       if (violations.length > 0)
         return { interleavings, pruned, violations, timeline: await timelineOf(program, path) };
     } else pruned++;
+    reverseRaces(path);
     if (!backtrack(path) || interleavings >= limit) {
       return { interleavings, pruned, violations: [], timeline: [] };
     }
+  }
+}
+
+/** Where events raced, the other order is to be tried, unless an equivalent one is already. */
+function reverseRaces(path: readonly Choice[]): void {
+  for (const { at, threads } of racesOf(path.map(({ performed }) => performed as PlacedEvent))) {
+    const { enabled, tried } = path[at] as Choice;
+    const possible = threads.filter((thread) => enabled.some((event) => event.thread === thread));
+    if (possible.length > 0 && !possible.some((thread) => tried.has(thread)))
+      tried.add(possible.at(-1) as string);
   }
 }
 
@@ -97,8 +116,8 @@ function backtrack(path: Choice[]): boolean {
   for (;;) {
     const last = path.at(-1);
     if (last === undefined) return false;
-    last.done.push(last.chosen);
-    const next = awake(last);
+    last.done.push(last.performed as PlacedEvent);
+    const next = awake(last).find(({ thread }) => last.tried.has(thread));
     if (next !== undefined) {
       last.chosen = next;
       return true;
@@ -110,26 +129,17 @@ function backtrack(path: Choice[]): boolean {
 const among = (events: readonly Event[], { thread }: Event): boolean =>
   events.some((event) => event.thread === thread);
 
-const awake = ({ enabled, asleep, done }: Omit<Choice, "chosen">): Event | undefined =>
-  enabled.find((event) => !among(asleep, event) && !among(done, event));
-
-/** Whether the order of two events can matter, to the world or to the checker. */
-function depend(one: Event, other: Event): boolean {
-  if (one.kind === "serve" && other.kind === "serve")
-    return touch(one.writes, other) || touch(other.writes, one) || one.process === other.process;
-  if (one.kind === "serve" || other.kind === "serve") return false;
-  // What happens in a process may end a call, and whether another call began before that is what the guarantees are about.
-  return one.process === other.process || one.kind === "begin" || other.kind === "begin";
-}
-
-const touch = (keys: readonly string[], { reads, writes }: Event): boolean =>
-  keys.some((key) => reads.includes(key) || writes.includes(key));
+const awake = ({ enabled, asleep, done }: Pick<Choice, "enabled" | "asleep" | "done">): Event[] =>
+  enabled.filter((event) => !among(asleep, event) && !among(done, event));
 
 class Run {
   readonly #program: Program;
   readonly #world: World;
   readonly #begun: [number, number] = [0, 0];
   readonly #latest: (Call | undefined)[] = [undefined, undefined];
+  /** Which event sent a message. */
+  readonly #senders = new WeakMap<object, number>();
+  #epoch = 0;
 
   constructor(program: Program, timeline?: string[]) {
     this.#program = program;
@@ -137,35 +147,33 @@ class Run {
   }
 
   /** Follows the path and extends it to its end; false if every continuation is equivalent to one already seen. */
-  async follow(path: Choice[]): Promise<boolean> {
+  async follow(path: Choice[], triesAll = false): Promise<boolean> {
     await this.#prepare();
     for (let depth = 0; ; depth++) {
       const enabled = this.#enabled();
       if (enabled.length === 0) {
         if (this.#isOver) return true;
         if (!this.#world.apply({ do: "tick" })) return true;
+        this.#epoch++;
         await settled();
         await settled();
+        this.#sent(BY_TIME);
         depth--;
         continue;
       }
       let choice = path[depth];
       if (choice === undefined) {
-        const before = path[depth - 1];
-        const asleep =
-          before === undefined
-            ? []
-            : [...before.asleep, ...before.done].filter((event) => !depend(event, before.chosen));
-        const chosen = awake({ enabled, asleep, done: [] });
+        const asleep = stillAsleep(path[depth - 1]);
+        const [chosen] = awake({ enabled, asleep, done: [] });
         if (chosen === undefined) {
           this.#world.close();
           return false;
         }
-        choice = { enabled, asleep, done: [], chosen };
+        const tried = new Set((triesAll ? enabled : [chosen]).map(({ thread }) => thread));
+        choice = { enabled, asleep, done: [], tried, chosen };
         path.push(choice);
       }
-      this.#perform(choice.chosen);
-      await settled();
+      choice.performed = await this.#perform(choice.chosen, depth);
     }
   }
 
@@ -223,32 +231,44 @@ class Run {
     return events;
   }
 
-  #perform({ step, kind, process }: Event): void {
+  async #perform(event: Event, place: number): Promise<PlacedEvent> {
+    const { step, kind, process } = event;
+    const { history } = this.#world;
+    const [link] = kind === "serve" ? this.#world.servable(process) : this.#world.deliverable(process);
+    const message = kind === "serve" ? link?.toServer[0] : link?.toClient[0];
+    const isMessage = step.do === "serve" || step.do === "deliver";
+    const sentBy = isMessage && message !== undefined ? this.#senders.get(message) : undefined;
+    const before = new HistoryState(history);
     this.#world.apply(step);
-    if (kind !== "begin") return;
-    this.#begun[process as 0 | 1]++;
-    this.#latest[process] = this.#world.history.calls.at(-1);
+    if (kind === "begin") {
+      this.#begun[process as 0 | 1]++;
+      this.#latest[process] = history.calls.at(-1);
+    }
+    await settled();
+    const sentTo = this.#sent(place);
+    return { ...event, sentBy, epoch: this.#epoch, marks: before.marksOf(history), sentTo };
+  }
+
+  /** Notes who sent the messages that are new. Returns the processes that they are for. */
+  #sent(by: number): number[] {
+    const receivers = new Set<number>();
+    for (const { process, toServer, toClient } of this.#world.network.links) {
+      for (const message of toServer) if (!this.#senders.has(message)) this.#senders.set(message, by);
+      for (const message of toClient) {
+        if (this.#senders.has(message)) continue;
+        this.#senders.set(message, by);
+        receivers.add(process);
+      }
+    }
+    return [...receivers];
   }
 }
 
-/** Which records a command reads and writes. */
-function accesses(args: readonly Buffer[]): Pick<Event, "reads" | "writes"> {
-  const [command, ...names] = args.map(String) as [string, ...string[]];
-  switch (command) {
-    case "GET":
-    case "MGET":
-      return { reads: names, writes: [] };
-    case "SET":
-    case "GETDEL":
-      return { reads: [], writes: names.slice(0, 1) };
-    case "DEL":
-      return { reads: [], writes: names };
-    case "EVALSHA":
-    case "EVAL":
-      return { reads: [], writes: [names[2] as string] };
-    default:
-      return { reads: [], writes: [] };
-  }
+/** What need not be tried after a choice either, because it could as well have come before it. */
+function stillAsleep(before: Choice | undefined): PerformedEvent[] {
+  if (before === undefined) return [];
+  const { asleep, done, performed } = before;
+  return [...asleep, ...done].filter((event) => !depend(event, performed as PlacedEvent));
 }
 
 const NAMES: readonly Name[] = ["get", "getOrSet", "set", "delete", "invalidateTags"];
