@@ -42,6 +42,7 @@ interface App {
   caughtUp(): Promise<void>;
 }
 
+const MARK = "SELECT name FROM marks WHERE id = ?";
 const BY_ID = "SELECT name FROM users WHERE id = ?";
 
 async function started(tables: readonly string[] = ["users"]): Promise<App> {
@@ -66,15 +67,20 @@ async function started(tables: readonly string[] = ["users"]): Promise<App> {
   let marks = 0;
   const caughtUp = async () => {
     const mark = `mark ${++marks}`;
+    // Cached, so that only the feed can replace it. It comes after all else in the log.
+    await cached({ read }, MARK, [1]);
     await outside.query("UPDATE marks SET name = ? WHERE id = 1", [mark]);
-    const isRead = async () => (await read("SELECT name FROM marks WHERE id = ?", [1])).name === mark;
-    await until(isRead, { what: "the feed has caught up" });
+    await until(async () => (await read(MARK, [1])).name === mark, { what: "the feed has caught up" });
   };
   return { db, read, caughtUp };
 }
 
-/** Reads until the second of two answers is cached. */
-async function cached(app: App, text: string, values: readonly unknown[]): Promise<string | undefined> {
+/** Reads until the answer is cached. */
+async function cached(
+  app: Pick<App, "read">,
+  text: string,
+  values: readonly unknown[],
+): Promise<string | undefined> {
   await until(async () => (await app.read(text, values)).isCached, { what: `${text} is cached` });
   return (await app.read(text, values)).name;
 }
