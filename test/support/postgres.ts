@@ -76,7 +76,17 @@ async function emptyCluster(binaries: string): Promise<string> {
   const folder = mkdtempSync(join(runFolder(), "initdb-"));
   const data = join(folder, "data");
   mkdirSync(data, { mode: 0o700 });
-  const options = ["-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"];
+  const options = [
+    "-U",
+    SUPERUSER,
+    "-A",
+    "trust",
+    "-E",
+    "UTF8",
+    "--locale=C",
+    "--no-sync",
+    "--no-instructions",
+  ];
   const launch = [join(binaries, "bin/initdb"), "-D", data, ...options];
   const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, folder, [data]) : launch;
   await promisify(execFile)(binary, args);

@@ -23,12 +23,12 @@ export function resultMaker(client: PgClient): ResultMaker | undefined {
   const { Query: query } = client.constructor as { readonly Query?: QueryClass };
   if (typeof query !== "function" || client.binary === true || client.connection === undefined)
     return undefined;
-  let isUsable = usable.get(query);
-  if (isUsable === undefined) usable.set(query, (isUsable = makesResults(query)));
+  const isUsable = usable.get(query) ?? makesResults(query);
+  usable.set(query, isUsable);
   return isUsable ? { query, types: client._types } : undefined;
 }
 
-/** Whether results can be built with a class, by class: clients are asked for with every statement. */
+/** Whether results can be built with a class: it is asked with every statement. */
 const usable = new WeakMap<QueryClass, boolean>();
 
 function makesResults(query: QueryClass): boolean {

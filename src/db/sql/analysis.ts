@@ -88,7 +88,10 @@ export function analyse(tokens: readonly Token[], dialect: SqlDialect): Analysis
 }
 
 /** In words, how a call keeps a statement from being a plain read; undefined: it does not. */
-export function offenceOf({ name, kind }: Omit<Call, "kind"> & { readonly kind: CallKind }): string | undefined {
+export function offenceOf({
+  name,
+  kind,
+}: Omit<Call, "kind"> & { readonly kind: CallKind }): string | undefined {
   if (kind === "none" || kind === "plain") return undefined;
   return kind === "unknown"
     ? `it calls ${name}(), which is not known`

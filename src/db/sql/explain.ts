@@ -31,8 +31,9 @@ export function explainText(text: string, dialect: SqlDialect): TextExplanation 
   };
 }
 
-/** Behind comments, for texts that only PostgreSQL's parser understands. */
-const FIRST_WORD = /^(?:\s|--.*\n|\/\*[^]*?\*\/)*(\w+)/;
+/** The first one behind comments, for texts that only PostgreSQL's parser understands. */
+const firstWord = (text: string): string =>
+  /\w+/.exec(text.replace(/--.*|\/\*[\s\S]*?\*\//g, " "))?.[0] ?? "";
 
 function reasonOf(text: string, dialect: SqlDialect, statements: readonly Statement[]): string {
   const isParsed = dialect === "postgres" && Array.isArray(postgresParser.parsed(text));
@@ -44,7 +45,7 @@ function reasonOf(text: string, dialect: SqlDialect, statements: readonly Statem
     const count = isParsed ? statements.length : statementsOf(tokens ?? []).length;
     return `it has ${count} statements`;
   }
-  const word = (tokens?.[0]?.text ?? FIRST_WORD.exec(text)?.[1] ?? "").toUpperCase();
+  const word = (tokens?.[0]?.text ?? firstWord(text)).toUpperCase();
   const calls = callsOf(first);
   const reason = "reason" in first ? first.reason : undefined;
   if (settled(first).kind === "write") {
@@ -52,8 +53,11 @@ function reasonOf(text: string, dialect: SqlDialect, statements: readonly Statem
     return unknown ? `${offenceOf(unknown)}, which may write anything` : (reason ?? `it begins with ${word}`);
   }
   if (first.kind !== "harmless" && first.kind !== "read") return `it is part of a transaction (${word})`;
-  const [offence] = isParsed ? calls.flatMap((call) => offenceOf(call) ?? []) : offences(tokens ?? [], dialect);
-  if (reason !== undefined || offence !== undefined) return (reason ?? offence) as string;
+  const [offence] = isParsed
+    ? calls.flatMap((call) => offenceOf(call) ?? [])
+    : offences(tokens ?? [], dialect);
+  const found = reason ?? offence;
+  if (found !== undefined) return found;
   return /^(SELECT|WITH|TABLE|VALUES|\()$/.test(word)
     ? "it reads no table that is certain"
     : `it begins with ${word}`;

@@ -58,7 +58,14 @@ class Facts {
         if (mayLiteralDenoteNow(String(fields.sval ?? ""))) this.#note("volatile", sameFor(fields.sval));
         break;
       case "SQLValueFunction":
-        this.#note("volatile", sameFor(String(fields.op).toLowerCase().replace(/^svfop_|_n$/g, "")));
+        this.#note(
+          "volatile",
+          sameFor(
+            String(fields.op)
+              .toLowerCase()
+              .replace(/^svfop_|_n$/g, ""),
+          ),
+        );
         break;
       case "RangeTableSample":
         this.#note("volatile", "it reads a sample of a table");

@@ -172,7 +172,9 @@ function settingsOf(
   const functions = named(textOf(row, "functions"), names.functions);
   catalogue.learn(functions, textOf(row, "stamp"));
   return {
-    fingerprint: [driver.dialect, place, textOf(row, "file"), textOf(row, "fingerprint"), numbers].join(RECORD),
+    fingerprint: [driver.dialect, place, textOf(row, "file"), textOf(row, "fingerprint"), numbers].join(
+      RECORD,
+    ),
     readsCommitted: isPostgres && /^read (un)?committed$/.test(textOf(row, "isolation")),
     isUnshareable: textOf(row, "unshareable") !== "false",
     tables,

@@ -105,7 +105,11 @@ test("a view is looked into, whatever a backslash means to the session", async (
   for (const setting of ["on", "off"]) {
     const options = `-c standard_conforming_strings=${setting} -c escape_string_warning=off`;
     const session = cachedDependency(() => db.pool({ options }), { cache: db.cache, tableName: "*" })();
-    for (const [view, entries] of [["seen", 0], ["today", 0], ["plain", 1]] as const) {
+    for (const [view, entries] of [
+      ["seen", 0],
+      ["today", 0],
+      ["plain", 1],
+    ] as const) {
       await db.cache.cache.clear();
       for (let round = 0; round < 3; round++) await session.query(`SELECT name FROM ${view}`);
       expect(await db.cache.keys(), `${view}, ${setting}`).toHaveLength(entries);

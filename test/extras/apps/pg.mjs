@@ -41,5 +41,9 @@ for (const [text, expected] of Object.entries(hasParser ? parsed : tokenized)) {
   const { isCached, reason } = await explain(session, text);
   check([isCached, reason], expected, text);
 }
-check((await explain(session, "SELECT now() FROM users")).reason, "it calls now(), whose result changes", "a call");
+check(
+  (await explain(session, "SELECT now() FROM users")).reason,
+  "it calls now(), whose result changes",
+  "a call",
+);
 works("pg", ...(hasParser ? ["libpg-query"] : []));
