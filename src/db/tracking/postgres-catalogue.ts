@@ -151,16 +151,15 @@ export function trustsIn(text: string, names: readonly string[]): ReadonlyMap<st
 /** Of functions that have the same name; for each its `FACTS`. */
 export function trustOf(functions: readonly (readonly string[])[]): Trust {
   if (functions.length === 0) return "absent";
-  const all = (is: (volatility: string, kind: string, origin: string) => boolean): boolean =>
-    functions.every(([volatility = "", kind = "", origin = ""]) => is(volatility, kind, origin));
+  const trusts = functions.map(trustOfOne);
+  return LEAST_FIRST.find((trust) => trusts.includes(trust)) ?? "own";
+}
+
+const LEAST_FIRST: readonly Trust[] = ["own", "built-in", "stable", "immutable"];
+
+function trustOfOne([volatility, kind, origin]: readonly string[]): Trust {
   // An aggregate is always marked as immutable, whatever its functions are.
-  const isImmutable = (volatility: string, kind: string, origin: string): boolean =>
-    volatility === "i" && (origin === "database" || kind !== "a");
-  if (all(isImmutable)) return "immutable";
-  const isGiven = (volatility: string, kind: string, origin: string): boolean =>
-    origin !== "own" || isImmutable(volatility, kind, origin);
-  if (!all(isGiven)) return "own";
-  return all((volatility, kind, origin) => volatility !== "v" || isImmutable(volatility, kind, origin))
-    ? "stable"
-    : "built-in";
+  if (volatility === "i" && (origin === "database" || kind !== "a")) return "immutable";
+  if (origin !== "database" && origin !== "extension") return "own";
+  return volatility === "i" || volatility === "s" ? "stable" : "built-in";
 }

@@ -117,6 +117,27 @@ test("a view is looked into, whatever a backslash means to the session", async (
   }
 });
 
+test("a view is asked about together with functions, first at length and then by its stamp", async () => {
+  await db.raw.query("CREATE VIEW named AS SELECT id, name FROM users");
+  const opened = () => cachedDependency(() => db.pool(), { cache: db.cache, tableName: "*" })();
+  const isStored = async (session: pg.Pool, condition: string): Promise<boolean> => {
+    const before = (await db.cache.keys()).length;
+    await nameOf(session, `SELECT lower(name) AS name FROM named WHERE id = 1 AND ${condition}`);
+    return (await db.cache.keys()).length > before;
+  };
+  const first = opened();
+  for (const id of [1, 2, 3, 4]) expect(await isStored(first, `id < ${id}`)).toBe(true);
+  await db.raw.query("CREATE OR REPLACE VIEW named AS SELECT id, name || random() AS name FROM users");
+  for (const id of [5, 6, 7]) expect(await isStored(first, `id < ${id}`)).toBe(false);
+  await db.raw.query("CREATE OR REPLACE VIEW named AS SELECT id, name FROM users");
+  const second = opened();
+  for (const id of [8, 9]) expect(await isStored(second, `id < ${id}`)).toBe(true);
+  await db.raw.query(
+    "CREATE FUNCTION lower(users) RETURNS text LANGUAGE sql AS $$ SELECT name FROM users $$",
+  );
+  for (const id of [10, 11, 12]) expect(await isStored(second, `id < ${id}`)).toBe(false);
+});
+
 /** What takes prepared statements away from a connection, or changes what they return. */
 const TAKEN_AWAY = [
   "DISCARD ALL",
