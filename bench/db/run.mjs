@@ -13,6 +13,8 @@ const ROWS = 100_000;
 /** Calls one after another in a measurement. */
 const CALLS = 400;
 const NAME = "SELECT id, name FROM bench_names WHERE id = $1";
+/** The catalogue is asked about the functions as well. */
+const CALLS_FUNCTIONS = "SELECT id, lower(name) AS name FROM bench_names WHERE id = $1";
 /** Not cacheable: it depends on the time. */
 const UNCACHEABLE = "SELECT id, name, now() FROM bench_names WHERE id = $1";
 
@@ -57,6 +59,7 @@ const fresh = () => (next = (next % ROWS) + 1);
 const READS = {
   "a hit": (session) => session.query(NAME, [1]),
   "a miss, which is stored": (session) => session.query(NAME, [fresh()]),
+  "a miss with a call": (session) => session.query(CALLS_FUNCTIONS, [fresh()]),
   "not cacheable": (session) => session.query(UNCACHEABLE, [fresh()]),
 };
 

@@ -28,6 +28,11 @@ export async function explain(session: object, statement: string): Promise<Expla
       `explain(): expected the text of a statement, got ${describeArrival(statement)}.`,
     );
   }
-  const { explainStatement } = await import("./tracking/explanation.ts");
+  const [{ explainStatement }, { postgresParser }] = await Promise.all([
+    import("./tracking/explanation.ts"),
+    import("./sql/postgres-parser.ts"),
+  ]);
+  // A session decides without it only until it is loaded.
+  if (watched.dialect === "postgres") await postgresParser.load();
   return explainStatement(watched.scope, watched.dialect, statement);
 }

@@ -12,7 +12,7 @@ import pg from "pg";
 import QueryStream from "pg-query-stream";
 import postgres from "postgres";
 import { DataTypes, type Options, Sequelize } from "sequelize";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ChangeFeed } from "../../src/core/db-session.ts";
 import { rowTag } from "../../src/db/feed.ts";
 import { cachedModule as cachedMysql2 } from "../../src/db/mysql2.ts";
@@ -30,7 +30,7 @@ import {
 import { knexRows, mysqlKnex, postgresKnex, sqliteKnex } from "./knex-session.ts";
 import { kyselyRows, type Schema, sqliteDialect } from "./kysely-session.ts";
 import { mysqlDatabase } from "./mysql-database.ts";
-import { generateClient, prismaRows, removeClient } from "./prisma-client.ts";
+import { generateClient, prismaRows } from "./prisma-client.ts";
 import { sqliteFile } from "./sqlite.ts";
 import { managerRows, mysqlSource, postgresSource, sqliteSource, userSchema } from "./typeorm-session.ts";
 
@@ -132,8 +132,6 @@ function features(database: string, stage: Stage, cases: Readonly<Record<string,
     });
   });
 }
-
-afterAll(removeClient);
 
 const define = (sequelize: Sequelize) => {
   const columns = { id: { type: DataTypes.INTEGER, primaryKey: true }, name: DataTypes.STRING };

@@ -1,6 +1,7 @@
 // A client of prisma, made by its generator for the tables of the tests.
 import { execFile } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { hash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -60,29 +61,40 @@ export interface Client extends TransactionClient {
 export type ClientClass = new (options: object) => Client;
 
 /** Inside the package, so that what the client imports resolves from there. */
-const root = join(import.meta.dirname, "..", "..", ".cache", `prisma-${process.pid}`);
+const root = join(import.meta.dirname, "..", "..", ".cache", "prisma");
 
-export function removeClient(): void {
-  rmSync(root, { recursive: true, force: true });
-}
-
-/** Nothing of prisma's engines is run for this, so that none has to be there. */
+/** The generator takes seconds of processor time: what it has made is kept, for its version and the schema. */
 export async function generateClient(
   provider: "postgresql" | "sqlite" | "mysql" = "postgresql",
 ): Promise<ClientClass> {
-  const folder = join(root, provider);
-  mkdirSync(folder, { recursive: true });
-  const schema = join(folder, "schema.prisma");
-  writeFileSync(schema, SCHEMA(join(folder, "client"), provider));
-  const cli = createRequire(import.meta.url).resolve("prisma/build/index.js");
-  await promisify(execFile)(process.execPath, [cli, "generate", "--schema", schema], {
-    cwd: folder,
-    env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, PRISMA_HIDE_UPDATE_MESSAGE: "1" },
-  });
-  const made = (await import(pathToFileURL(join(folder, "client", "index.js")).href)) as {
+  const { version } = createRequire(import.meta.url)("prisma/package.json") as { readonly version: string };
+  const digest = hash("sha256", SCHEMA("client", provider)).slice(0, 16);
+  const folder = join(root, `${provider}-${version}-${digest}`);
+  if (!existsSync(folder)) await generateInto(folder, provider);
+  const made = (await import(pathToFileURL(join(folder, "index.js")).href)) as {
     readonly PrismaClient: ClientClass;
   };
   return made.PrismaClient;
+}
+
+/** Nothing of prisma's engines is run for this, so that none has to be there. */
+async function generateInto(folder: string, provider: string): Promise<void> {
+  mkdirSync(root, { recursive: true });
+  const place = mkdtempSync(join(root, "new-"));
+  const schema = join(place, "schema.prisma");
+  writeFileSync(schema, SCHEMA(join(place, "client"), provider));
+  const cli = createRequire(import.meta.url).resolve("prisma/build/index.js");
+  await promisify(execFile)(process.execPath, [cli, "generate", "--schema", schema], {
+    cwd: place,
+    env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, PRISMA_HIDE_UPDATE_MESSAGE: "1" },
+  });
+  try {
+    renameSync(join(place, "client"), folder);
+  } catch (error) {
+    // Another worker was faster.
+    if (!existsSync(folder)) throw error;
+  }
+  rmSync(place, { recursive: true, force: true });
 }
 
 export function prismaRows(session: Client): UserSession {

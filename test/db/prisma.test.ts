@@ -1,10 +1,10 @@
 // Sessions of prisma over PostgreSQL, as a client, an extension and an adapter.
 import { PrismaPg } from "@prisma/adapter-pg";
-import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from "vitest";
+import { beforeAll, describe, expect, expectTypeOf, test } from "vitest";
 import { cachedAdapter, prismaCache } from "../../src/db/prisma.ts";
 import { cachedDependency, testDatabase } from "./database.ts";
 import { libraryRules } from "./library-rules.ts";
-import { type Client, type ClientClass, generateClient, prismaRows, removeClient } from "./prisma-client.ts";
+import { type Client, type ClientClass, generateClient, prismaRows } from "./prisma-client.ts";
 
 const db = testDatabase();
 let PrismaClient: ClientClass;
@@ -12,8 +12,6 @@ let PrismaClient: ClientClass;
 beforeAll(async () => {
   PrismaClient = await generateClient();
 });
-
-afterAll(removeClient);
 
 function open(): Client {
   const client = new PrismaClient({ adapter: new PrismaPg(db.server.at(db.name)) });

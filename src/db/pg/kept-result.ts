@@ -23,11 +23,19 @@ export function resultMaker(client: PgClient): ResultMaker | undefined {
   const { Query: query } = client.constructor as { readonly Query?: QueryClass };
   if (typeof query !== "function" || client.binary === true || client.connection === undefined)
     return undefined;
+  const isUsable = usable.get(query) ?? makesResults(query);
+  usable.set(query, isUsable);
+  return isUsable ? { query, types: client._types } : undefined;
+}
+
+/** Whether results can be built with a class: it is asked with every statement. */
+const usable = new WeakMap<QueryClass, boolean>();
+
+function makesResults(query: QueryClass): boolean {
   try {
-    const isMade = typeof new query({ text: "" })._result?.parseRow === "function";
-    return isMade ? { query, types: client._types } : undefined;
+    return typeof new query({ text: "" })._result?.parseRow === "function";
   } catch {
-    return undefined;
+    return false;
   }
 }
 

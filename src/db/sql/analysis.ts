@@ -13,6 +13,8 @@ interface Write extends Calling {
 /** `settled()` decides what the calls add to a statement. */
 interface Calling {
   readonly calls?: readonly Call[];
+  /** What else keeps it from being a plain read, in words, if PostgreSQL's own parser has decided. */
+  readonly reason?: string | undefined;
 }
 
 export type Statement =
@@ -45,7 +47,7 @@ export interface Effects {
 }
 
 export const NO_EFFECTS: Effects = { anything: false, locks: undefined, settings: false };
-export const HARMLESS: Statement = { kind: "harmless", effects: NO_EFFECTS };
+export const HARMLESS = { kind: "harmless", effects: NO_EFFECTS } as const satisfies Statement;
 export const ANYTHING: Write = {
   kind: "write",
   tables: [],
@@ -85,6 +87,17 @@ export function analyse(tokens: readonly Token[], dialect: SqlDialect): Analysis
   };
 }
 
+/** In words, how a call keeps a statement from being a plain read; undefined: it does not. */
+export function offenceOf({
+  name,
+  kind,
+}: Omit<Call, "kind"> & { readonly kind: CallKind }): string | undefined {
+  if (kind === "none" || kind === "plain") return undefined;
+  return kind === "unknown"
+    ? `it calls ${name}(), which is not known`
+    : `it calls ${name}(), whose result changes`;
+}
+
 /** In words, what keeps a statement from being a plain read. */
 export function offences(tokens: readonly Token[], dialect: SqlDialect): readonly string[] {
   return tokens.flatMap(({ text }, at) => {
@@ -92,10 +105,7 @@ export function offences(tokens: readonly Token[], dialect: SqlDialect): readonl
     if (isNow) return `"${text}" is not the same for every reader`;
     if (isLock(tokens, at)) return "it locks rows";
     const call = callAt(tokens, at, dialect);
-    if (call === undefined || call.kind === "none" || call.kind === "plain") return [];
-    return call.kind === "unknown"
-      ? `it calls ${call.name}(), which is not known`
-      : `it calls ${call.name}(), whose result changes`;
+    return (call && offenceOf(call)) ?? [];
   });
 }
 

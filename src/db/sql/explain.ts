@@ -1,7 +1,8 @@
 // Says in words what is concluded from the text of a statement, and by which of its words.
-import { offences, type Statement } from "./analysis.ts";
-import { settled } from "./settled-statement.ts";
-import { type SqlDialect, statementsOf, type Token, tokensOf } from "./sql-tokens.ts";
+import { offenceOf, offences, type Statement } from "./analysis.ts";
+import { postgresParser } from "./postgres-parser.ts";
+import { callsOf, settled } from "./settled-statement.ts";
+import { type SqlDialect, statementsOf, tokensOf } from "./sql-tokens.ts";
 import { statementsIn } from "./statement.ts";
 
 /** What a statement is taken for, as far as its text tells. */
@@ -16,8 +17,8 @@ export interface TextExplanation {
 }
 
 export function explainText(text: string, dialect: SqlDialect): TextExplanation {
-  const statements = statementsIn(text, dialect).map((statement) => settled(statement));
-  const tokens = tokensOf(text, dialect);
+  const found = statementsIn(text, dialect);
+  const statements = found.map((statement) => settled(statement));
   const tables = [...new Set(statements.flatMap((each) => ("tables" in each ? each.tables : [])))];
   const anything = statements.some((each) => each.kind === "write" && each.effects.anything);
   const hasWrite = statements.some(({ kind }) => kind === "write");
@@ -26,28 +27,38 @@ export function explainText(text: string, dialect: SqlDialect): TextExplanation 
     kind: isRead ? "read" : hasWrite ? "write" : "other",
     tables,
     anything,
-    reason: isRead ? undefined : reasonOf(statements, tokens, dialect),
+    reason: isRead ? undefined : reasonOf(text, dialect, found),
   };
 }
 
-function reasonOf(
-  statements: readonly Statement[],
-  tokens: readonly Token[] | undefined,
-  dialect: SqlDialect,
-): string {
-  if (tokens === undefined) return "its text is ambiguous, too long or not understood";
+/** The first one behind comments, for texts that only PostgreSQL's parser understands. */
+const firstWord = (text: string): string =>
+  /\w+/.exec(text.replace(/--.*|\/\*[\s\S]*?\*\//g, " "))?.[0] ?? "";
+
+function reasonOf(text: string, dialect: SqlDialect, statements: readonly Statement[]): string {
+  const isParsed = dialect === "postgres" && Array.isArray(postgresParser.parsed(text));
+  const tokens = tokensOf(text, dialect);
+  if (tokens === undefined && !isParsed) return "its text is ambiguous, too long or not understood";
   const [first] = statements;
-  const word = tokens[0]?.text.toUpperCase() ?? "";
   if (first === undefined) return "it is empty";
-  if (statements.length > 1) return `it has ${statementsOf(tokens).length} statements`;
-  const [offence] = offences(tokens, dialect);
-  if (first.kind === "write") {
-    const isCalled = word !== "CALL" && first.effects.anything && offence?.startsWith("it calls") === true;
-    return isCalled ? `${offence}, which may write anything` : `it begins with ${word}`;
+  if (statements.length > 1) {
+    const count = isParsed ? statements.length : statementsOf(tokens ?? []).length;
+    return `it has ${count} statements`;
   }
-  if (first.kind !== "harmless") return `it is part of a transaction (${word})`;
-  if (offence !== undefined) return offence;
-  return word === "SELECT" || word === "WITH"
+  const word = (tokens?.[0]?.text ?? firstWord(text)).toUpperCase();
+  const calls = callsOf(first);
+  const reason = "reason" in first ? first.reason : undefined;
+  if (settled(first).kind === "write") {
+    const unknown = calls.find(({ kind }) => kind === "unknown");
+    return unknown ? `${offenceOf(unknown)}, which may write anything` : (reason ?? `it begins with ${word}`);
+  }
+  if (first.kind !== "harmless" && first.kind !== "read") return `it is part of a transaction (${word})`;
+  const [offence] = isParsed
+    ? calls.flatMap((call) => offenceOf(call) ?? [])
+    : offences(tokens ?? [], dialect);
+  const found = reason ?? offence;
+  if (found !== undefined) return found;
+  return /^(SELECT|WITH|TABLE|VALUES|\()$/.test(word)
     ? "it reads no table that is certain"
     : `it begins with ${word}`;
 }

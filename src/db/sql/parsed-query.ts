@@ -1,5 +1,5 @@
 // What a SELECT, INSERT, UPDATE, DELETE or MERGE does, by its parse tree.
-import { ANYTHING, type Effects, type Statement } from "./analysis.ts";
+import { ANYTHING, type Effects, offenceOf, type Statement } from "./analysis.ts";
 import { type Fields, visitFields } from "./parse-tree.ts";
 import { type Call, type CallKind, callKind, mayLiteralDenoteNow } from "./sql-functions.ts";
 
@@ -17,14 +17,20 @@ export const isQuery = (type: string): boolean => type === "SelectStmt" || CHANG
 export function parsedQuery(type: string, fields: Fields): Statement {
   const facts = new Facts();
   const unknown = facts.visit(type, fields, new Set());
-  const { reads, writes, kinds } = facts;
-  if (unknown !== undefined) return { ...ANYTHING, tables: [...writes] };
+  const { reads, writes, kinds, offence } = facts;
+  if (unknown !== undefined) {
+    return { ...ANYTHING, tables: [...writes], reason: `its parse tree has ${unknown}, which is not known` };
+  }
   const calls = facts.calls.size === 0 ? {} : { calls: [...facts.calls.values()] };
   const locks = kinds.has("hold") ? "session" : kinds.has("lock") ? "transaction" : undefined;
   const effects: Effects = { anything: false, locks, settings: kinds.has("setting") };
-  if (writes.size > 0) return { kind: "write", tables: [...writes], effects, ...calls };
+  if (writes.size > 0) {
+    const hasWith = !CHANGES.has(type) || fields.withClause !== undefined;
+    const reason = hasWith ? `it changes ${[...writes].join(", ")}` : undefined;
+    return { kind: "write", tables: [...writes], effects, ...calls, reason };
+  }
   return kinds.size > 0 || reads.size === 0
-    ? { kind: "harmless", effects, ...calls }
+    ? { kind: "harmless", effects, ...calls, reason: offence }
     : { kind: "read", tables: [...reads], ...calls };
 }
 
@@ -33,6 +39,8 @@ class Facts {
   readonly writes = new Set<string>();
   readonly calls = new Map<string, Call>();
   readonly kinds = new Set<CallKind>();
+  /** In words, the first that was found, besides calls that the catalogue decides about. */
+  offence: string | undefined;
 
   /** Returns the name of a node or field that is not known, if there is one. */
   visit(type: string, fields: Fields, scope: Scope, depth = 0): string | undefined {
@@ -47,14 +55,23 @@ class Facts {
         this.#call(namesOf(fields.funcname));
         break;
       case "Text":
-        if (mayLiteralDenoteNow(String(fields.sval ?? ""))) this.kinds.add("volatile");
+        if (mayLiteralDenoteNow(String(fields.sval ?? ""))) this.#note("volatile", sameFor(fields.sval));
         break;
       case "SQLValueFunction":
+        this.#note(
+          "volatile",
+          sameFor(
+            String(fields.op)
+              .toLowerCase()
+              .replace(/^svfop_|_n$/g, ""),
+          ),
+        );
+        break;
       case "RangeTableSample":
-        this.kinds.add("volatile");
+        this.#note("volatile", "it reads a sample of a table");
         break;
       case "LockingClause":
-        this.kinds.add("lock");
+        this.#note("lock", "it locks rows");
         // It names aliases, not tables.
         return undefined;
     }
@@ -94,9 +111,16 @@ class Facts {
     const known = kind === "none" ? "unknown" : kind;
     if (known === "plain" || known === "volatile" || known === "unknown") {
       if (this.calls.get(name)?.kind !== "unknown") this.calls.set(name, { name, kind: known });
-    } else this.kinds.add(known);
+    } else this.#note(known, offenceOf({ name, kind: known }));
+  }
+
+  #note(kind: CallKind, offence: string | undefined): void {
+    this.kinds.add(kind);
+    this.offence ??= offence;
   }
 }
+
+const sameFor = (word: unknown): string => `"${String(word)}" is not the same for every reader`;
 
 /** The texts of a list of String nodes. */
 function namesOf(list: unknown): readonly string[] {

@@ -37,12 +37,14 @@ export function tokenized(sql: string, dialect: SqlDialect): readonly Statement[
   return tokens === undefined ? notUnderstood(sql, dialect) : understood(tokens, dialect);
 }
 
+const REFUSED: Statement = { ...HARMLESS, reason: "PostgreSQL's parser does not accept it" };
+
 /** What PostgreSQL's own parser says takes precedence over the tokens. */
 function withParser(sql: string, statements: readonly Statement[]): readonly Statement[] {
   const better = postgresParser.parsed(sql);
   if (better === undefined) return statements;
   // The syntax of another version or of a server like it: a write is still one.
-  if (better === "invalid") return statements.map((each) => (each.kind === "read" ? HARMLESS : each));
+  if (better === "invalid") return statements.map((each) => (each.kind === "read" ? REFUSED : each));
   const [only] = statements;
   const point = only?.kind === "read" ? only.point : undefined;
   return better.map((each) => (each.kind === "read" && each.tables.length === 1 ? { ...each, point } : each));

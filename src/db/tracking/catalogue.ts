@@ -3,7 +3,15 @@ import type { ConnectionDriver } from "../../core/db-session.ts";
 import { type BodyWrites, writtenByFunction } from "../sql/routine-body.ts";
 import type { Trust } from "../sql/settled-statement.ts";
 import { touchedInMysql } from "./mysql-catalogue.ts";
-import { BODIES, DEEP_TOUCHED, RECORD, recordsIn, TOUCHED, TOUCHED_STAMP } from "./postgres-catalogue.ts";
+import {
+  BODIES,
+  DEEP_TOUCHED,
+  RECORD,
+  recordsIn,
+  TOUCHED,
+  TOUCHED_STAMP,
+  trustOf,
+} from "./postgres-catalogue.ts";
 import { touchedInSqlite } from "./sqlite-catalogue.ts";
 import { Writes } from "./transaction.ts";
 
@@ -104,12 +112,13 @@ export class Catalogue {
     for (let round = 0; open.length > 0 && !writes.anything; round++) {
       if (round === MOST_ROUNDS) writes.add([], true);
       const triggers = new Map<string, string>();
-      for (const [kind, name = "", detail = "", role] of await records(driver, DEEP_TOUCHED, open)) {
+      for (const [kind, name = "", ...details] of await records(driver, DEEP_TOUCHED, open)) {
+        const [first = "", role] = details;
         if (kind === "relation") {
-          found.relations.add(detail);
+          found.relations.add(first);
           if (role !== "part") writes.add([name], false);
-        } else if (kind === "trigger") triggers.set(name, `${name} ${detail}`);
-        else writes.add([], detail === "own");
+        } else if (kind === "trigger") triggers.set(name, `${name} ${first}`);
+        else writes.add([], trustOf([details]) === "own");
       }
       for (const id of triggers.keys()) found.functions.add(id);
       const bodies = await this.#bodiesOf(driver, triggers);

@@ -144,8 +144,8 @@ export class WatchedConnection implements TrackedConnection {
       driver.status?.(),
     );
     state.noteEffects(statements);
-    const touched = await state.touchedBy(committed);
-    await Promise.all([this.#watcher.committed(touched), state.delivery]);
+    if (!committed.isEmpty) await this.#watcher.committed(await state.touchedBy(committed));
+    await state.delivery;
     return result;
   }
 

@@ -6,18 +6,21 @@ import { type Catalogue, catalogueOf, type ResolvedTables } from "./catalogue.ts
 import { mysqlSettings } from "./mysql-settings.ts";
 import {
   DEEP_TABLES,
-  FUNCTIONS,
+  functionsNamed,
+  NO_FUNCTIONS,
   RECORD,
+  RECORDS,
   recordsIn,
   TABLES,
   TABLES_STAMP,
+  trustOf,
   trustsIn,
 } from "./postgres-catalogue.ts";
 import type { Names, Settings } from "./settings.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Every setting that changes what a plain SELECT returns. One that the server does not have reads as empty. */
+/** Every setting that changes what a plain SELECT returns. One that the server does not have is NULL. */
 const POSTGRES_SETTINGS = [
   ...["search_path", "timezone", "datestyle", "intervalstyle", "bytea_output", "extra_float_digits"],
   ...["client_encoding", "lc_monetary", "lc_numeric", "lc_time", "standard_conforming_strings"],
@@ -29,21 +32,32 @@ const POSTGRES_SETTINGS = [
 ];
 
 /**
- * What has an id is a transaction that has written: a library may hide that one is open. Relations and functions of a name count in whatever schema they are. The server's start time distinguishes servers that have
- * the same address in different networks.
+ * What has an id is a transaction that has written: a library may hide that one is open. Relations and functions of a name count in
+ * whatever schema they are. The server's start time distinguishes servers that have the same address in different networks.
+ * The server parses and plans it with every load: the settings are therefore one call for all of them, not one for each.
  */
-const postgresQuery = (tables: string): string => `
-SELECT pg_catalog.concat_ws(chr(31), current_database(), session_user, current_user, pg_postmaster_start_time(),
-         current_schemas(true)${POSTGRES_SETTINGS.map((name) => `, coalesce(current_setting('${name}', true), '')`).join("")}
-       )::text AS fingerprint,
-       pg_catalog.concat_ws(chr(31), current_database(), pg_postmaster_start_time()) AS file,
-       current_setting('transaction_isolation') AS isolation,
-       (pg_is_in_recovery() OR pg_my_temp_schema() <> 0 OR txid_current_if_assigned() IS NOT NULL)::text AS unshareable,
-       ${tables}, ${FUNCTIONS}`;
+const postgresQuery = (tables: string, functions: string): string => `
+SELECT pg_catalog.concat_ws(${RECORDS}, session_user, current_user, pg_catalog.current_schemas(true),
+         ARRAY(SELECT pg_catalog.current_setting(pg_catalog.unnest('{${POSTGRES_SETTINGS.join(",")}}'::text[]), true))) AS fingerprint,
+       pg_catalog.concat_ws(${RECORDS}, pg_catalog.current_database(), pg_catalog.pg_postmaster_start_time()) AS file,
+       pg_catalog.current_setting('transaction_isolation') AS isolation,
+       (pg_catalog.pg_is_in_recovery() OR pg_catalog.pg_my_temp_schema() <> 0 OR pg_catalog.txid_current_if_assigned() IS NOT NULL)::text AS unshareable,
+       ${tables}, ${functions}`;
 
-const POSTGRES_QUERY = postgresQuery(TABLES);
-const POSTGRES_DEEP_QUERY = postgresQuery(DEEP_TABLES);
-const POSTGRES_STAMP_QUERY = postgresQuery(TABLES_STAMP);
+interface Question {
+  readonly text: string;
+  /** Also about functions, whose names are its last value. */
+  readonly withFunctions: string;
+}
+
+const questionAbout = (tables: string, values: number): Question => ({
+  text: postgresQuery(tables, NO_FUNCTIONS),
+  withFunctions: postgresQuery(tables, functionsNamed(`$${values + 1}`)),
+});
+
+const PLAIN_QUESTION = questionAbout(TABLES, 1);
+const DEEP_QUESTION = questionAbout(DEEP_TABLES, 1);
+const STAMP_QUESTION = questionAbout(TABLES_STAMP, 3);
 
 /**
  * Temporary tables hide those of the file, and in an attached file a view may have the name of a table. Whether LIKE ignores
@@ -75,27 +89,39 @@ export async function querySettings(
 ): Promise<Settings> {
   const { tables, functions } = names;
   if (driver.dialect === "mysql") return settingsOfMysql(driver, names);
-  const asked = [tables.join(RECORD), functions.join(RECORD)];
+  const key = tables.join(RECORD);
   if (driver.dialect === "sqlite") {
-    const [row] = await driver.query(SQLITE_QUERY, asked);
+    const [row] = await driver.query(SQLITE_QUERY, [key, functions.join(RECORD)]);
     return settingsOf(driver, row, names, plainTables(recordsIn(textOf(row, "tables")), tables, false));
   }
-  const key = asked[0] as string;
   const answer = known?.resolved.get(key);
   const isDeep = known !== undefined && tables.some((table) => known.deepTables.has(table));
   if (answer !== undefined) {
     const ids = [answer.relations.join(RECORD), answer.functions.join(RECORD)];
-    const [row] = await driver.query(POSTGRES_STAMP_QUERY, [...asked, ...ids]);
+    const row = await ask(driver, STAMP_QUESTION, [key, ...ids], functions);
     if (textOf(row, "tables") === answer.stamp) return settingsOf(driver, row, names, answer.tables);
     return queryDeep(driver, names, { ...answer, stamp: textOf(row, "tables") });
   }
   if (isDeep) return queryDeep(driver, names);
-  const [row] = await driver.query(POSTGRES_QUERY, asked);
+  const row = await ask(driver, PLAIN_QUESTION, [key], functions);
   const records = recordsIn(textOf(row, "tables"));
   const settings = settingsOf(driver, row, names, plainTables(records, tables, true));
   const deep = records.filter(([, state]) => state === "deep").map(([name = ""]) => name);
   for (const name of deep) settings.catalogue.deepTables.add(name);
   return deep.length === 0 ? settings : queryDeep(driver, names);
+}
+
+async function ask(
+  driver: ConnectionDriver,
+  { text, withFunctions }: Question,
+  values: readonly string[],
+  functions: readonly string[],
+): Promise<Row | undefined> {
+  const [row] =
+    functions.length === 0
+      ? await driver.query(text, values)
+      : await driver.query(withFunctions, [...values, functions.join(RECORD)]);
+  return row;
 }
 
 async function settingsOfMysql(driver: ConnectionDriver, names: Names): Promise<Settings> {
@@ -118,7 +144,7 @@ async function queryDeep(
   previous?: ResolvedTables,
 ): Promise<Settings> {
   const key = names.tables.join(RECORD);
-  const [row] = await driver.query(POSTGRES_DEEP_QUERY, [key, names.functions.join(RECORD)]);
+  const row = await ask(driver, DEEP_QUESTION, [key], names.functions);
   const answer = deepTables(recordsIn(textOf(row, "tables")), names.tables);
   const settings = settingsOf(driver, row, names, answer.tables);
   const isSame =
@@ -142,16 +168,24 @@ function settingsOf(
   const catalogue = catalogueOf(
     isPostgres ? `${driver.database}${RECORD}${textOf(row, "file")}` : identityOf(driver),
   );
-  const functions = trustsIn(textOf(row, "functions"), names.functions);
+  const named = isPostgres ? trustsIn : trustsInSqlite;
+  const functions = named(textOf(row, "functions"), names.functions);
   catalogue.learn(functions, textOf(row, "stamp"));
   return {
-    fingerprint: `${driver.dialect}\u001f${place}\u001f${textOf(row, "fingerprint")}${numbers}`,
+    fingerprint: [driver.dialect, place, textOf(row, "file"), textOf(row, "fingerprint"), numbers].join(
+      RECORD,
+    ),
     readsCommitted: isPostgres && /^read (un)?committed$/.test(textOf(row, "isolation")),
     isUnshareable: textOf(row, "unshareable") !== "false",
     tables,
     functions,
     catalogue,
   };
+}
+
+function trustsInSqlite(text: string, names: readonly string[]): ReadonlyMap<string, Trust> {
+  const found = new Map(recordsIn(text).map(([name = "", trust]) => [name, trust as Trust]));
+  return new Map(names.map((name) => [name, found.get(name) ?? "absent"]));
 }
 
 type Resolved = Settings["tables"];
@@ -182,9 +216,9 @@ function deepTables(records: Records, asked: readonly string[]): ResolvedTables 
       if (role !== "part") all.add(detail);
       sources.set(name, all);
     } else if (kind === "function") {
-      const [trust, id = ""] = rest;
+      const [id = "", ...facts] = rest;
       functions.add(id);
-      if (!isCacheableCall(detail, trust as Trust)) refused.add(name);
+      if (!isCacheableCall(detail, trustOf([facts]))) refused.add(name);
     } else refused.add(name);
   }
   const found = (name: string) => (refused.has(name) ? undefined : sources.get(name));

@@ -4,6 +4,7 @@ import pg from "pg";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { CacheForSessions } from "../../../src/core/db-session.ts";
 import { explain } from "../../../src/db/explain.ts";
+import { postgresParser } from "../../../src/db/sql/postgres-parser.ts";
 import { statementsIn } from "../../../src/db/sql/statement.ts";
 import { CachedTables } from "../../../src/db/tracking/cached-tables.ts";
 import { debugOf } from "../../../src/db/tracking/debug.ts";
@@ -20,9 +21,16 @@ const cache = {
 /** Nothing is sent over it. */
 const session = () => cachedDependency(() => new pg.Pool(), { cache, tableName: ["users", "orders"] })();
 
+/** As if PostgreSQL's own parser were not installed. */
+function withoutParser(): void {
+  vi.spyOn(postgresParser, "parsed").mockReturnValue(undefined);
+  postgresParser.generation++;
+}
+
 afterEach(() => {
   vi.unstubAllEnvs();
   vi.restoreAllMocks();
+  postgresParser.generation++;
 });
 
 describe("explain", () => {
@@ -45,12 +53,73 @@ describe("explain", () => {
     ["SHOW search_path", "it begins with SHOW"],
     ["BEGIN", "it is part of a transaction (BEGIN)"],
     ["SELECT 1; SELECT 2", "it has 2 statements"],
+    ["SELECT now(), 1 FROM users WHERE id IN (SELECT id FROM users)", "it calls now(), whose result changes"],
+    ["SELECT * FROM users WHERE at > 'yesterday'", '"yesterday" is not the same for every reader'],
+    ["SELECT set_config('a', 'b', true) FROM users", "it calls set_config(), whose result changes"],
+    ["-- nothing", "it is empty"],
+    ["CREATE TABLE a (b int)", "taken for a write of every table in tableName: it begins with CREATE"],
     [
-      "SELECT U&'x' FROM users",
+      "SELECT '\\' FROM users'",
       "taken for a write of every table in tableName: its text is ambiguous, too long or not understood",
     ],
-  ])("says why %s is not cached", async (text, reason) => {
+  ])("says why %s is not cached, with and without a parser", async (text, reason) => {
     expect(await explain(session(), text)).toMatchObject({ isCached: false, reason });
+    withoutParser();
+    expect(await explain(session(), text)).toMatchObject({ isCached: false, reason });
+  });
+
+  test.each([
+    ["TABLE users", "it only reads tables in tableName", "it reads no table that is certain"],
+    [
+      "SELECT U&'x' FROM users",
+      "it only reads tables in tableName",
+      "taken for a write of every table in tableName: its text is ambiguous, too long or not understood",
+    ],
+    [
+      "SELECT U&'x' FROM users WHERE at < CURRENT_TIMESTAMP(3)",
+      '"current_timestamp" is not the same for every reader',
+      "taken for a write of every table in tableName: its text is ambiguous, too long or not understood",
+    ],
+    [
+      "/* a */ -- b\n INSERT INTO users VALUES (U&'x')",
+      "taken for a write of users: it begins with INSERT",
+      "taken for a write of every table in tableName: its text is ambiguous, too long or not understood",
+    ],
+    [
+      "WITH gone AS (DELETE FROM users RETURNING id) INSERT INTO logs SELECT id FROM gone",
+      "taken for a write of logs, users: it changes logs, users",
+      "taken for a write of every table in tableName: it begins with WITH",
+    ],
+    [
+      "SELECT xmlelement(name a) FROM users",
+      "taken for a write of every table in tableName: its parse tree has XmlExpr, which is not known",
+      "taken for a write of every table in tableName: it calls xmlelement(), which is not known, which may write anything",
+    ],
+    [
+      "SELECT 1 INTO made FROM users",
+      "taken for a write of every table in tableName: its parse tree has SelectStmt.intoClause, which is not known",
+      "taken for a write of every table in tableName: it begins with SELECT",
+    ],
+    [
+      "SELECT * FROM users TABLESAMPLE system(1)",
+      "it reads a sample of a table",
+      "it reads no table that is certain",
+    ],
+    [
+      "SELECT * FROM users AS OF SYSTEM TIME 1",
+      "PostgreSQL's parser does not accept it",
+      "it only reads tables in tableName",
+    ],
+    ["SELECT 1; SELECT U&'x'", "it has 2 statements", "its text is ambiguous, too long or not understood"],
+  ])("says of %s what the parser has decided, else the tokens", async (text, parsed, tokenized) => {
+    expect((await explain(session(), text)).reason).toBe(parsed);
+    withoutParser();
+    expect((await explain(session(), text)).reason).toContain(tokenized);
+  });
+
+  test("decides as the session does", async () => {
+    const { isCached } = await explain(session(), "TABLE users");
+    expect(isCached).toBe(statementsIn("TABLE users", "postgres")[0]?.kind === "read");
   });
 
   test.each([
@@ -60,14 +129,17 @@ describe("explain", () => {
       "of every table in tableName: it calls mine(), which is not known, which may write anything",
       ["table:users", "table:orders"],
     ],
+    [
+      "SELECT now(), mine(id) FROM users",
+      "of every table in tableName: it calls mine(), which is not known, which may write anything",
+      ["table:users", "table:orders"],
+    ],
     ["CALL change()", "of every table in tableName: it begins with CALL", ["table:users", "table:orders"]],
   ])("says by what %s is taken for a write", async (text, reason, tags) => {
-    expect(await explain(session(), text)).toMatchObject({
-      isCached: false,
-      isWrite: true,
-      reason: `taken for a write ${reason}`,
-      tags,
-    });
+    const expected = { isCached: false, isWrite: true, reason: `taken for a write ${reason}`, tags };
+    expect(await explain(session(), text)).toMatchObject(expected);
+    withoutParser();
+    expect(await explain(session(), text)).toMatchObject(expected);
   });
 
   test("reads each database's own SQL", async () => {

@@ -1,16 +1,10 @@
 // Sessions of prisma over SQLite, through its adapter for libsql.
 import { PrismaLibSql } from "@prisma/adapter-libsql";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { cachedAdapter, prismaCache } from "../../../src/db/prisma.ts";
 import { cachedDependency } from "../../db/database.ts";
 import { libraryRules } from "../../db/library-rules.ts";
-import {
-  type Client,
-  type ClientClass,
-  generateClient,
-  prismaRows,
-  removeClient,
-} from "../../db/prisma-client.ts";
+import { type Client, type ClientClass, generateClient, prismaRows } from "../../db/prisma-client.ts";
 import { sqliteFile } from "../../db/sqlite.ts";
 
 const file = sqliteFile();
@@ -19,8 +13,6 @@ let PrismaClient: ClientClass;
 beforeAll(async () => {
   PrismaClient = await generateClient("sqlite");
 });
-
-afterAll(removeClient);
 
 const adapter = () => new PrismaLibSql({ url: `file:${file.path}` });
 

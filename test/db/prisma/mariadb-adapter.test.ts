@@ -1,13 +1,13 @@
 // Sessions of prisma over MariaDB, as a client, an extension and an adapter.
 import { PrismaMariaDb } from "@prisma/adapter-mariadb";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { cachedAdapter, prismaCache } from "../../../src/db/prisma.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { until } from "../../support/until.ts";
 import { cachedDependency, cachedDependencyWith } from "../database.ts";
 import { libraryRules } from "../library-rules.ts";
 import { mysqlDatabase } from "../mysql-database.ts";
-import { type Client, type ClientClass, generateClient, prismaRows, removeClient } from "../prisma-client.ts";
+import { type Client, type ClientClass, generateClient, prismaRows } from "../prisma-client.ts";
 
 const db = mysqlDatabase();
 let PrismaClient: ClientClass;
@@ -15,8 +15,6 @@ let PrismaClient: ClientClass;
 beforeAll(async () => {
   PrismaClient = await generateClient("mysql");
 });
-
-afterAll(removeClient);
 
 function adapterOf(options: object = {}): PrismaMariaDb {
   const { host, port, user, database } = db.mariadb.at(db.name);
