@@ -31,7 +31,9 @@ const CALLS = {
     return (at) => cache.set(`key:${at % KEYS}`, "value");
   },
   "HTTP, hit": async ({ XCache, httpCache }) => {
-    const handler = httpCache({ cache: new XCache({ kvUrl: "memory://" }), ttl: 3_600 })(() => new Response("hello"));
+    const handler = httpCache({ cache: new XCache({ kvUrl: "memory://" }), ttl: 3_600 })(
+      () => new Response("hello"),
+    );
     const request = new Request("http://localhost/page");
     await (await handler(request)).text();
     return () => handler(request);
@@ -57,10 +59,14 @@ async function measure(module, name) {
 function measured(module, name) {
   const env = { ...process.env };
   delete env.DEBUG;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(import.meta.url), module, name], {
-    encoding: "utf8",
-    env,
-  });
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [fileURLToPath(import.meta.url), module, name],
+    {
+      encoding: "utf8",
+      env,
+    },
+  );
   if (status !== 0) throw new Error(stderr);
   return Number(stdout);
 }
@@ -74,8 +80,15 @@ if (positionals.length === 2) await measure(...positionals);
 const names = Object.keys(VARIANTS);
 const modules = [];
 for (const name of names) modules.push(await build(name));
-console.log(`CPU time per call, median of ${values.rounds} rounds; ratios are formed within a round (lowest to highest)\n`);
-console.log(`| call | ${names[0]} | ${names.slice(1).map((name) => `as it is / ${name}`).join(" | ")} |`);
+console.log(
+  `CPU time per call, median of ${values.rounds} rounds; ratios are formed within a round (lowest to highest)\n`,
+);
+console.log(
+  `| call | ${names[0]} | ${names
+    .slice(1)
+    .map((name) => `as it is / ${name}`)
+    .join(" | ")} |`,
+);
 console.log(`|---|---:|${"---:|".repeat(names.length - 1)}`);
 for (const call of Object.keys(CALLS)) {
   const rounds = [];
@@ -89,5 +102,7 @@ for (const call of Object.keys(CALLS)) {
     const each = rounds.map((figures) => figures[0] / figures[index + 1]);
     return `${median(each).toFixed(3)} (${Math.min(...each).toFixed(2)} to ${Math.max(...each).toFixed(2)})`;
   });
-  console.log(`| ${call} | ${median(rounds.map(([first]) => first)).toFixed(0)} ns | ${ratios.join(" | ")} |`);
+  console.log(
+    `| ${call} | ${median(rounds.map(([first]) => first)).toFixed(0)} ns | ${ratios.join(" | ")} |`,
+  );
 }

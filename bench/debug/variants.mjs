@@ -33,13 +33,13 @@ const DECISIONS = [
 
 /** The checks for subscribers of tracing channels and for spans, which `DEBUG` shares. @type {readonly Patch[]} */
 const TRACING = [
+  ["src/metrics/tracing.ts", /(export const is\w+Traced = \(\): boolean =>)\s[^;]+;/g, "$1 false;", 5],
   [
     "src/metrics/tracing.ts",
-    /(export const is\w+Traced = \(\): boolean =>)\s[^;]+;/g,
-    "$1 false;",
-    5,
+    /(export function isTraced\(operation: string\): boolean \{)/g,
+    "$1 return false;",
+    1,
   ],
-  ["src/metrics/tracing.ts", /(export function isTraced\(operation: string\): boolean \{)/g, "$1 return false;", 1],
 ];
 
 /** @type {Readonly<Record<string, readonly Patch[]>>} */
@@ -79,9 +79,7 @@ export async function build(name) {
         async load(path) {
           if (path === ENTRY) return ENTRY_CODE;
           const file = relative(ROOT, path);
-          const source = patches
-            .filter(([of]) => of === file)
-            .reduce(patched, await readFile(path, "utf8"));
+          const source = patches.filter(([of]) => of === file).reduce(patched, await readFile(path, "utf8"));
           const { code } = await transformWithEsbuild(source, path, { loader: "ts", target: "node20" });
           return code;
         },

@@ -21,8 +21,8 @@ const END = "\n## Bun and Deno\n";
 export const GAPS = [
   {
     app: /^(next|lmdb) /,
-    manager: /^(pnpm|yarn)/,
-    why: "the registry that was used did not have the package for this platform (`@next/swc-*`, `@lmdb/lmdb-*`)",
+    manager: /^yarn/,
+    why: "yarn resolves the packages of all platforms, and the registry that was used lacks some of them (`@next/swc-win32-*`, `@lmdb/lmdb-*`)",
   },
   {
     app: /^prisma /,

@@ -24,7 +24,8 @@ test("a version that was tried is one that the application asks for", () => {
   for (const { name, packages } of APPS) {
     const asked = /^.+@~?(\d+(?:\.\d+)?)/.exec(packages[0]!)![1]!;
     for (const outcome of Object.values(record[name]!))
-      if (outcome !== null) expect(outcome, name).toMatch(new RegExp(`^\\S+ ${asked.replace(".", "\\.")}\\.`));
+      if (outcome !== null)
+        expect(outcome, name).toMatch(new RegExp(`^\\S+ ${asked.replace(".", "\\.")}\\.`));
   }
 });
 

@@ -177,11 +177,16 @@ describe("the workflows", () => {
         isTesting ? true : lines.includes("npm run test:site") && tool === "chromium",
       );
       const set = { ...env, ...job.env };
-      const packages = lines.replaceAll(/\$(\w+)/g, (_, variable: string) => set[variable] ?? "").split(/\s+/);
+      const packages = lines
+        .replaceAll(/\$(\w+)/g, (_, variable: string) => set[variable] ?? "")
+        .split(/\s+/);
       const missing = needed.filter(
         ({ variable, debianPackage }) => set[variable] === undefined && !packages.includes(debianPackage),
       );
-      expect(missing.map(({ name: tool }) => tool), title).toEqual([]);
+      expect(
+        missing.map(({ name: tool }) => tool),
+        title,
+      ).toEqual([]);
     }
   });
 

@@ -8,9 +8,9 @@ import { ManualClock } from "../../../src/testing/manual-clock.ts";
 const LINES = ["hit rate  94.2 %", "ops/s  1,240", "errors  0"];
 
 function terminal(size: { columns?: number; rows?: number }): { stream: Stream; text: () => string } {
-  let text = "";
-  const stream = { isTTY: true, ...size, write: (part: string) => (text += part) !== "", on: () => stream };
-  return { stream: stream as unknown as Stream, text: () => text };
+  const parts: string[] = [];
+  const stream = { isTTY: true, ...size, write: (part: string) => parts.push(part) > 0, on: () => stream };
+  return { stream: stream as unknown as Stream, text: () => parts.join("") };
 }
 
 test("lines that do not fit are cut, and no more are drawn than fit", () => {
@@ -26,7 +26,13 @@ test.each([{}, { columns: 0, rows: 0 }])("%j is drawn as a terminal of the usual
   const { stream, text } = terminal(size);
   new Redraw(stream).draw(LINES);
   for (const line of LINES) expect(text()).toContain(line);
-  const out = new Output({ stdout: stream, stderr: stream, json: false, color: false, env: { TERM: "xterm" } });
+  const out = new Output({
+    stdout: stream,
+    stderr: stream,
+    json: false,
+    color: false,
+    env: { TERM: "xterm" },
+  });
   expect(out.columns).toBe(80);
   new Progress(out, new ManualClock()).update(1_000, 0.5);
   expect(text()).toContain("50 %  1,000");
