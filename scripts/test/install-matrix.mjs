@@ -22,12 +22,12 @@ export const GAPS = [
   {
     app: /^(next|lmdb) /,
     manager: /^yarn/,
-    why: "yarn resolves the packages of all platforms, and the registry that was used lacks some of them (`@next/swc-win32-*`, `@lmdb/lmdb-*`)",
+    why: "yarn resolves the packages of all platforms, and the registry that was used lacks some of them (`@next/swc-*`, `@msgpackr-extract/*`)",
   },
   {
     app: /^prisma /,
     manager: /^yarn 4$/,
-    why: "the generated client does not run under Plug'n'Play; set `nodeLinker: node-modules`",
+    why: "`prisma generate` does not work under Plug'n'Play; set `nodeLinker: node-modules`",
   },
   {
     app: /./,
@@ -99,6 +99,7 @@ export function installTable(rows) {
     ...lines,
     "",
     ...reasons.map((why, index) => `${index + 1}. ${why[0]?.toUpperCase()}${why.slice(1)}.`),
+    "",
   ].join("\n");
 }
 
