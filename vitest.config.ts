@@ -39,7 +39,7 @@ const LONGEST = [
   "behaviour/cli/json-output",
   "behaviour/cli/usage",
   "behaviour/kv/batching",
-  "extras/adapters",
+  "extras/types",
   "behaviour/web/conformance",
   "cli/interrupt",
   "docs/run",

@@ -441,7 +441,7 @@ export class XCache implements AsyncDisposable {
   }
 
   /**
-   * What in the figures of the last `since` seconds is worth a look, worst first: functions that hardly hit, entries that
+   * Advice based on the metrics of the last `since` seconds, worst first: functions that hardly hit, entries that
    * never expire, tags invalidated all the time, and so on. Looks at up to 2,000 entries. Not counted.
    */
   async advise(options: ActivityOptions = {}): Promise<readonly Advice[]> {

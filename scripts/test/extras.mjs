@@ -1,7 +1,8 @@
 // `npm run test:extras [-- 24 full]`: packs the package and installs it from the registry into empty folders, bare, with each
 // extra and with all of them, under Node 20 and 24; then into applications that have other libraries in old and new versions;
 // then has its types read by consumers of every kind, those of the adapters beside the libraries they are for. Prints a
-// table. A row is run if its title has every argument in it: `npm run test:extras -- "keyv 4, npm"`.
+// table. A row is run if its title has every argument in it: `npm run test:extras -- "keyv 4, npm"`. With `--record`, what
+// became of the applications is kept for the table in docs/guide/extras.md.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +18,7 @@ import {
   run,
   TYPE_CHECKS,
 } from "./extras-folder.mjs";
+import { record, renewPage } from "./install-matrix.mjs";
 import { nodeOfRelease } from "./node-release.mjs";
 
 const RELEASES = ["20", "24"];
@@ -81,23 +83,28 @@ const BESIDE_OTHERS = ADAPTER_CHECKS.map((check) => ({
   options: { ...check.options, skipLibCheck: true },
 }));
 
+const words = process.argv.slice(2).filter((word) => word !== "--record");
+const isRecording = process.argv.includes("--record");
 let failures = 0;
 /**
  * @param {string} title
  * @param {() => Promise<string>} check
+ * @param {(outcome: string | null) => void} [keep] what worked; null: it failed
  */
-async function report(title, check) {
-  if (!process.argv.slice(2).every((word) => title.includes(word))) return;
+async function report(title, check, keep = () => {}) {
+  if (!words.every((word) => title.includes(word))) return;
   const began = performance.now();
   let verdict = "ok     ";
   /** @type {string} */
   let detail;
   try {
     detail = await check();
+    keep(detail);
   } catch (error) {
     failures++;
     verdict = "FAILED ";
     detail = error instanceof Error ? error.message : String(error);
+    keep(null);
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(0).padStart(3);
   console.log(`${verdict} ${title.padEnd(27)} ${seconds} s  ${detail}`);
@@ -117,7 +124,11 @@ try {
   }
   for (const app of APPS)
     for (const [name, manager] of Object.entries(MANAGERS))
-      await report(`${app.name}, ${name}`, () => tryApp(place, tarball, app, manager(place)));
+      await report(
+        `${app.name}, ${name}`,
+        () => tryApp(place, tarball, app, manager(place)),
+        (outcome) => isRecording && record(app.name, name, outcome),
+      );
   for (const compiler of COMPILERS) {
     await report(`TypeScript ${compiler}`, () => checkTypes(tarball, compiler, TYPE_CHECKS));
     await report(`TypeScript ${compiler}, adapters`, () =>
@@ -127,5 +138,6 @@ try {
 } finally {
   rmSync(place, { recursive: true, force: true });
 }
+if (isRecording) renewPage();
 console.log(failures === 0 ? "every install works" : `${failures} failed`);
 process.exitCode = failures === 0 ? 0 : 1;

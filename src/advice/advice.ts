@@ -1,4 +1,4 @@
-// What in the figures of a cache is worth a look: each finding with its evidence and what to do.
+// Advice based on a cache's metrics: each finding with its evidence and what to do.
 import type { DetailedHealth, FleetActivity, FleetStats, FunctionStats } from "../core/stats.ts";
 import type { EntrySample } from "./entry-sample.ts";
 
@@ -15,7 +15,7 @@ export type AdviceCode =
   | "MEMORY_NEARLY_FULL"
   | "ERRORS";
 
-/** Something worth a look. */
+/** A finding. */
 export interface Advice {
   readonly code: AdviceCode;
   readonly severity: "problem" | "warning" | "info";

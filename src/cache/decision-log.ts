@@ -33,14 +33,13 @@ export class DecisionLog implements Decisions {
   /** Runs one operation. */
   around<T>(operation: string, key: string | undefined, work: () => Promise<T>): Promise<T> {
     if (typeof key !== "string" || operation === "set") return work();
-    const reason = this.#explain(key).then(
-      (explanation) => ` (${explanation.reason})`,
-      () => "",
-    );
+    const explained = this.#explain(key).catch(() => undefined);
     const call: Call = {};
     // Written later: a store that does not answer must not delay the caller.
     const ended = (outcome: string): Promise<void> =>
-      reason.then((why) => this.#write(`${operation} ${quotedName(key)}: ${outcome}${why}`));
+      explained.then((explanation) =>
+        this.#write(`${operation} ${quotedName(key)}: ${outcome}${reasonFor(outcome, explanation)}`),
+      );
     const result = this.#calls.run(call, work);
     result.then(
       (value) => ended(operation === "get" ? (value === undefined ? "miss" : "hit") : outcomeOf(call)),
@@ -63,6 +62,14 @@ export class DecisionLog implements Decisions {
   failed(operation: string, error: Error): void {
     this.#write(`${operation} failed with ${nameOf(error)}`);
   }
+}
+
+/** On a shared store, another call may change the entry before it is explained: such a reason would contradict the outcome. */
+function reasonFor(outcome: string, explanation: KeyExplanation | undefined): string {
+  if (explanation === undefined) return "";
+  const { state, reason } = explanation;
+  const isContrary = outcome === "hit" ? state !== "fresh" : outcome !== "joined a load" && state === "fresh";
+  return isContrary ? "" : ` (${reason})`;
 }
 
 function outcomeOf({ loaded }: Call): string {

@@ -28,10 +28,10 @@ const BY_TYPE: Readonly<Record<XCacheError["errorType"], ExitCode>> = {
 /** Replace the library's general hints, which address programmers. */
 const HINTS: Partial<Record<ErrorCode, string>> = {
   CONNECTION_FAILED:
-    "Check that the store is running and the address is right; `xcache doctor` shows where the address comes from.",
+    "Check that the store is running and the address is right; `xcache doctor --verbose` shows where the address comes from.",
   OPERATION_TIMEOUT: "Check the store's load and the network, or raise the deadline, as in --timeout 10s.",
   CIRCUIT_OPEN: "The store failed repeatedly. Run `xcache doctor` to find out why.",
-  CONFIG_INVALID: "Correct the setting; `xcache doctor` shows each one and where it comes from.",
+  CONFIG_INVALID: "Correct the setting that the message names.",
   ARGUMENT_INVALID: "See the --help of the command.",
   STORE_FAILED: "Run `xcache doctor` to find out why.",
 };

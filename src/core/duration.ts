@@ -27,6 +27,15 @@ export function toSeconds(duration: unknown): unknown {
   return known.get(duration) ?? parse(duration) ?? duration;
 }
 
+const UNITS_DOWN = Object.keys(UNIT_MS).reverse();
+
+/** The text for a number of seconds, in the largest unit that needs no fraction. */
+export function textOf(seconds: number): string {
+  const ms = Math.round(seconds * 1_000);
+  const unit = UNITS_DOWN.find((each) => ms % UNIT_MS[each]! === 0) ?? "ms";
+  return `${ms / UNIT_MS[unit]!}${unit}`;
+}
+
 const YEAR_SECONDS = 365 * 86_400;
 /** A ttl from here on may have been meant as milliseconds. */
 export const HOUR_MS = 3_600_000;
@@ -41,6 +50,6 @@ export function warnOfMilliseconds(seconds: number, name: string): void {
   process.emitWarning(`${name}: ${seconds} is a number of seconds, ${days} days.`, {
     type: "XCacheWarning",
     code: "XCACHE_TTL_UNIT",
-    detail: `If milliseconds were meant, write ${seconds / 1_000} or "${seconds}ms". If not, "${days}d" does not warn.`,
+    detail: `If milliseconds were meant, write ${seconds / 1_000} or "${seconds}ms". If not, "${textOf(seconds)}" means the same and does not warn.`,
   });
 }

@@ -50,6 +50,14 @@ describe("a failure", () => {
     );
   });
 
+  // doctor itself stops at such an error, and its own report of a connection would send its reader to itself.
+  test.each([new ConfigError("CONFIG_INVALID", "--kv-url: x"), new ConnectionError("x")])(
+    "of %s does not only send the reader to `xcache doctor`",
+    (error) => {
+      expect(failureOf(error, false).hint).not.toMatch(/`xcache doctor`/);
+    },
+  );
+
   test("by timeout names the flag that raises the limit", () => {
     expect(failureOf(new OperationTimeoutError("x"), false).hint).toContain("--timeout");
   });

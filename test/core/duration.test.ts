@@ -5,7 +5,7 @@ import { checkAlert } from "../../src/alerts/definition.ts";
 import { configFromEnv } from "../../src/config/env.ts";
 import { resolveConfig } from "../../src/config/resolve.ts";
 import { parseStoreAddress } from "../../src/core/address/store-url.ts";
-import { toSeconds } from "../../src/core/duration.ts";
+import { textOf, toSeconds } from "../../src/core/duration.ts";
 import type { SetOptions } from "../../src/core/options.ts";
 import { cached } from "../../src/functions/cached.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
@@ -183,7 +183,7 @@ describe("a ttl that was probably meant as milliseconds", () => {
         `await cache.getOrSet("c", () => 1, { ttl: 40_000_000 });`,
       ),
     ).toBe(
-      'XCacheWarning|XCACHE_TTL_UNIT|ttl: 3600000 is a number of seconds, 42 days.|If milliseconds were meant, write 3600 or "3600000ms". If not, "42d" does not warn.\n',
+      'XCacheWarning|XCACHE_TTL_UNIT|ttl: 3600000 is a number of seconds, 42 days.|If milliseconds were meant, write 3600 or "3600000ms". If not, "1000h" means the same and does not warn.\n',
     );
   });
 
@@ -191,6 +191,28 @@ describe("a ttl that was probably meant as milliseconds", () => {
     expect(warningsOf(`new XCache({ kvUrl: "memory://", defaultTtl: 60_000_000 });`)).toContain(
       "defaultTtl: 60000000 is a number of seconds, 694 days.",
     );
+  });
+
+  it.each([
+    [3_600_000, "1000h"],
+    [86_400_000, "1000d"],
+    [40_000_020, "666667m"],
+    [31_536_001, "31536001s"],
+    [40_000_000.5, "40000000500ms"],
+  ])("suggests a text that means the same: %d", (ttl, text) => {
+    expect(textOf(ttl)).toBe(text);
+    expect(toSeconds(text)).toBe(ttl);
+  });
+
+  it("warns in the options of the HTTP cache too", () => {
+    const program = programFile(
+      `import { XCache } from "./xcache.js"; import { httpCache } from "./web/fetch.js";
+      const cache = new XCache({ kvUrl: "memory://" });
+      httpCache({ cache, ttl: "1000h", staleIfError: 86_400_000 });
+      httpCache({ cache, ttl: 3_600_000 });`,
+    );
+    const warnings = execFileSync(process.execPath, ["-e", RUN, program], { encoding: "utf8" });
+    expect(warnings).toContain("ttl: 3600000 is a number of seconds, 42 days.");
   });
 
   it("does not warn about a year, texts or Infinity", () => {

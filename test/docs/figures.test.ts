@@ -56,7 +56,7 @@ describe("docs/guide/choosing-a-store.md", () => {
     ["memcached", "memcached", "get, 64 in flight"],
     ["disk", "disk", "get, 64 in flight"],
   ])("tells what was measured as %s", (name, report, heading) => {
-    const shown = rowsOf(sectionOf("docs/guide/choosing-a-store.md", "Figures")).get(name)?.[1];
+    const shown = rowsOf(sectionOf("docs/guide/choosing-a-store.md", "Read latency by store")).get(name)?.[1];
     expect(String(Number(shown))).toBe(measured(report, heading, "xcache"));
   });
 });

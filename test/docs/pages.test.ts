@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { whyStale } from "../../scripts/build/build.mjs";
 import { resolveConfig } from "../../src/config/resolve.ts";
 import { configFromYaml } from "../../src/config/yaml.ts";
 import { yamlFolder } from "../config/file.ts";
@@ -84,6 +85,7 @@ describe("code blocks", () => {
   test("of the pages and every @example of the sources compile, and those that do not are told by page and line", {
     timeout: 180_000,
   }, () => {
+    expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
     const snippets = pages.flatMap((page) => snippetsOf(page, readPage(page)));
     const examples = exampleSnippets();
     expect(examples.length).toBeGreaterThan(20);

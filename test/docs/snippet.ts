@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import ts from "typescript";
 import { codeBlocksOf } from "../support/markdown.ts";
+import { SharedSources } from "../support/shared-sources.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 /** Inside the package, so that `xcache` and its dependencies resolve from here. */
@@ -54,13 +55,14 @@ export function promisedOutput(snippet: Snippet): string[] | undefined {
   return lines.length === 0 ? undefined : lines;
 }
 
-/** All snippets against src/. Returns what a reader would see go wrong, as `page:line message`. */
+/** All snippets against the declarations in dist/. Returns what a reader would see go wrong, as `page:line message`. */
 export function typeErrorsOf(snippets: readonly Snippet[]): string[] {
   const modern = snippets.filter(({ legacy }) => !legacy);
   const legacy = snippets.filter((snippet) => snippet.legacy);
+  const sources = new SharedSources();
   return [
-    ...errorsIn(modern, compilerOptions()),
-    ...(legacy.length === 0 ? [] : errorsIn(legacy, { ...compilerOptions(), ...LEGACY })),
+    ...errorsIn(modern, compilerOptions(), sources),
+    ...(legacy.length === 0 ? [] : errorsIn(legacy, { ...compilerOptions(), ...LEGACY }, sources)),
   ];
 }
 
@@ -74,9 +76,13 @@ const LEGACY: ts.CompilerOptions = {
 /** What TypeScript infers to be anything is no mistake where nothing can be annotated. */
 const isImplicitAny = (code: number): boolean => code >= 7_000 && code < 8_000;
 
-function errorsIn(snippets: readonly Snippet[], options: ts.CompilerOptions): string[] {
+function errorsIn(
+  snippets: readonly Snippet[],
+  options: ts.CompilerOptions,
+  sources: SharedSources,
+): string[] {
   const byFile = new Map(snippets.map((snippet) => [fileOf(snippet), snippet]));
-  const host = ts.createCompilerHost(options);
+  const host = sources.host(options);
   const { getSourceFile, fileExists, readFile } = host;
   // Each is a module of its own, even without an import.
   const textOf = (path: string) => {
@@ -124,7 +130,7 @@ function lineOnPage({ parts }: Snippet, index: number): number {
   return parts.at(-1)!.line;
 }
 
-/** The project's own strictness, with the entry points of package.json mapped to their sources. */
+/** The project's own strictness, with the entry points of package.json mapped to their declarations. */
 function compilerOptions(): ts.CompilerOptions {
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
@@ -133,13 +139,12 @@ function compilerOptions(): ts.CompilerOptions {
 
 function entryPoints(): Record<string, string[]> {
   const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
-    exports: Record<string, string | { default: string }>;
+    exports: Record<string, string | { types: string }>;
   };
   return Object.fromEntries(
     Object.entries(exports).flatMap(([subpath, target]) => {
       if (typeof target === "string") return [];
-      const source = target.default.replace("./dist/", "src/").replace(/js$/, "ts");
-      return [[join("xcache", subpath), [join(ROOT, source)]]];
+      return [[join("xcache", subpath), [join(ROOT, target.types)]]];
     }),
   );
 }

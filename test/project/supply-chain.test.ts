@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { lockProblems, runtimePackages } from "../../scripts/release/lock-file.mjs";
 import { billOfMaterials } from "../../scripts/release/sbom.mjs";
+import { TOOLS } from "../support/binary.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const readLock = (path: string) =>
@@ -112,7 +113,9 @@ describe("the workflows", () => {
     readonly uses?: string;
     readonly run?: string;
   }
+  type Env = Readonly<Record<string, string>>;
   interface Job {
+    readonly env?: Env;
     readonly "timeout-minutes"?: number;
     readonly needs?: string;
     readonly permissions?: Readonly<Record<string, string>>;
@@ -121,6 +124,7 @@ describe("the workflows", () => {
   }
   interface Workflow {
     readonly on: unknown;
+    readonly env?: Env;
     readonly permissions: Readonly<Record<string, string>>;
     readonly jobs: Readonly<Record<string, Job>>;
   }
@@ -156,6 +160,34 @@ describe("the workflows", () => {
     expect(commands(check!)).toContain(".ci/run");
     expect(matrix?.strategy?.matrix.node).toEqual([22, 24, 26]);
     expect(commands(matrix!).join()).toContain("npm run test:matrix");
+  });
+
+  test("build the site and check it in a browser", () => {
+    const { docs } = read("ci.yml").jobs;
+    expect(commands(docs!).slice(-2)).toEqual(["npm run docs", "npm run test:site"]);
+  });
+
+  // Without root rights, the tests stop at the first program that is missing.
+  test.each(names)("%s provides every program that the tests need", (name) => {
+    const { env, jobs } = read(name);
+    for (const [title, job] of Object.entries(jobs)) {
+      const lines = commands(job).join("\n");
+      const isTesting = /\.ci\/run|npm run test:matrix/.test(lines);
+      const needed = TOOLS.filter(({ name: tool }) =>
+        isTesting ? true : lines.includes("npm run test:site") && tool === "chromium",
+      );
+      const set = { ...env, ...job.env };
+      const packages = lines
+        .replaceAll(/\$(\w+)/g, (_, variable: string) => set[variable] ?? "")
+        .split(/\s+/);
+      const missing = needed.filter(
+        ({ variable, debianPackage }) => set[variable] === undefined && !packages.includes(debianPackage),
+      );
+      expect(
+        missing.map(({ name: tool }) => tool),
+        title,
+      ).toEqual([]);
+    }
   });
 
   test("publish with provenance, after all checks, and only released versions", () => {

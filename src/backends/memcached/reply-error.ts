@@ -16,7 +16,7 @@ const CONNECTIONS = "Start memcached with a larger -c, or lower pool_size.";
 const SIZE = "Store less under one key, turn compression on, or start memcached with a larger -I.";
 
 export function notMemcached(name: string, cause: unknown): ConnectionError {
-  return new ConnectionError(`what answers at ${name} does not speak the protocol of memcached`, {
+  return new ConnectionError(`${name} does not speak the memcached protocol`, {
     cause,
     hint: ADDRESS,
   });

@@ -1,4 +1,4 @@
-// xcache advise: what in the figures of the cache is worth a look.
+// xcache advise: advice based on the cache's metrics.
 import { toWire } from "../../core/wire.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";

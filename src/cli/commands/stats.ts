@@ -55,6 +55,6 @@ function requireOneView({ watch: isWatched, exact, functions, processes }: Optio
   if (chosen.length === 0 || chosen.length + others.length === 1) return;
   throw new CommandError(
     `${[...chosen, ...others].join(" and ")} cannot be combined`,
-    "Ask for one of them at a time.",
+    "Pass one of them at a time.",
   );
 }

@@ -51,7 +51,7 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
         });
       else await out.line(served.url);
       out.note(
-        `${allowWrites ? "writes allowed" : "read-only"}; the address contains a secret; Ctrl-C ends it`,
+        `${allowWrites ? "writes allowed" : "read-only"}; the address contains a secret; press Ctrl-C to stop`,
       );
       await out.flush();
       if (open && out.isTerminal) openBrowser(served.url);

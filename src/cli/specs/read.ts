@@ -147,9 +147,9 @@ export const READ_COMMANDS: readonly CommandSpec[] = [
   {
     name: "advise",
     group: "Inspect",
-    summary: "show what in the figures is worth a look",
+    summary: "suggest improvements based on the metrics and a sample of the entries",
     detail:
-      "Functions that hardly hit, entries that never expire, tags invalidated all the time, large values, an open breaker, a full store: each with its evidence. Looks at up to 2,000 entries.",
+      "Reports functions with a low hit rate, entries that never expire, tags that are invalidated constantly, large values, an open circuit breaker and a full store, each with its evidence. Samples up to 2,000 entries.",
     options: [{ flags: "-s, --since <duration>", summary: "period to cover (default: 1h)", parse: duration }],
     examples: [["xcache advise --since 24h", "the last day"]],
     load: () => import("../commands/advise.ts"),
@@ -159,20 +159,20 @@ export const READ_COMMANDS: readonly CommandSpec[] = [
     group: "Inspect",
     summary: "open the dashboard in the browser",
     detail:
-      "Serves a page on 127.0.0.1 until Ctrl-C: figures, keys, tags, functions, health, alerts and settings. Only a browser with the printed address can use it. Read-only, and without values, unless you say otherwise.",
+      "Serves a page on 127.0.0.1 until Ctrl-C: metrics, keys, tags, functions, health, alerts and settings. Only a browser with the printed address can use it. By default it is read-only and hides values.",
     options: [
       { flags: "--port <n>", summary: "port (default: any free one)", parse: integer(1, 65_535) },
       { flags: "--allow-writes", summary: "allow deleting entries and invalidating tags" },
-      { flags: "--show-values", summary: "show values; what is named like a secret stays hidden" },
+      { flags: "--show-values", summary: "show values; fields named like secrets stay hidden" },
       { flags: "--no-open", summary: "only print the address" },
       {
         flags: "--idle <duration>",
-        summary: "end when no page has been open for this long (default: never)",
+        summary: "exit when no page has been open for this long (default: never)",
         parse: duration,
       },
     ],
     examples: [
-      ["xcache ui --kv-url redis://localhost:6379/0 --prefix shop", "look at a cache"],
+      ["xcache ui --kv-url redis://localhost:6379/0 --prefix shop", "inspect a cache"],
       ["xcache ui --show-values --allow-writes", "for debugging on your own machine"],
     ],
     load: () => import("../commands/ui.ts"),

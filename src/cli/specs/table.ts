@@ -23,7 +23,7 @@ export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
     parse: duration,
   },
   { flags: "--json", summary: "print data as JSON, one object per line" },
-  { flags: "--no-color", summary: "disable colours (as NO_COLOR does; FORCE_COLOR enables them)" },
+  { flags: "--no-color", summary: "disable colors (as NO_COLOR does; FORCE_COLOR enables them)" },
 ];
 
 const TOOLS: readonly CommandSpec[] = [
@@ -45,11 +45,11 @@ const TOOLS: readonly CommandSpec[] = [
     group: "Tools",
     summary: "check or prepare a database whose changes invalidate the cache",
     detail:
-      "db feed --check looks at the server's settings and privileges, then at publication and slots of PostgreSQL, or binary log and cascades of MariaDB, and exits 1 if there is a problem. db feed --sql prints the statements that set it up. Neither changes the database.",
+      "db feed --check checks the server's settings and privileges, then the publication and slots of PostgreSQL, or the binary log and cascades of MariaDB, and exits 1 if there is a problem. db feed --sql prints the statements that set up the feed. Neither changes the database.",
     arguments: [{ name: "<topic>", summary: "feed", completes: ["feed"] }],
     options: [
       { flags: "--check", summary: "check the database" },
-      { flags: "--sql", summary: "print what to run" },
+      { flags: "--sql", summary: "print the SQL statements to run" },
       { flags: "--connection <url>", summary: "postgres:// or mysql:// address (default: DATABASE_URL)" },
       {
         flags: "--publication <name>",

@@ -18,6 +18,15 @@ export interface OutputOptions {
   readonly color: boolean;
 }
 
+/** Of a stream that does not tell its size, or has none. */
+const USUAL = { columns: 80, rows: 24 };
+
+/** A pseudo-terminal whose size was never set has 0 of both. */
+export const sizeOf = ({ columns, rows }: Stream): typeof USUAL => ({
+  columns: columns || USUAL.columns,
+  rows: rows || USUAL.rows,
+});
+
 /** Lines are collected up to this many characters before they are written. */
 const CHUNK = 16_384;
 
@@ -58,7 +67,7 @@ export class Output {
   }
 
   get columns(): number {
-    return this.stdout.columns ?? 80;
+    return sizeOf(this.stdout).columns;
   }
 
   /** A line of data, buffered until `flush`. */

@@ -3,7 +3,7 @@ import type { Clock } from "../../core/clock.ts";
 import { truncate } from "./display-width.ts";
 import { durationText } from "./format-duration.ts";
 import { countText } from "./format-number.ts";
-import type { Output } from "./output.ts";
+import { type Output, sizeOf } from "./output.ts";
 
 const REFRESH_MS = 100;
 const BAR_WIDTH = 24;
@@ -30,7 +30,7 @@ export class Progress {
     this.#isShown = true;
     const { stderr } = this.#out;
     const line = progressLine(done, share, (now - this.#startedAt) / 1_000);
-    stderr.write(CLEAR_LINE + truncate(line, (stderr.columns ?? 80) - 1));
+    stderr.write(CLEAR_LINE + truncate(line, sizeOf(stderr).columns - 1));
   }
 
   /** Clears the bar. Returns the elapsed seconds. */

@@ -1,6 +1,6 @@
 // Redraws a block of lines in place on a terminal.
 import { truncate } from "./display-width.ts";
-import type { Stream } from "./output.ts";
+import { type Stream, sizeOf } from "./output.ts";
 
 const HIDE_CURSOR = "\u001b[?25l";
 const SHOW_CURSOR = "\u001b[?25h";
@@ -23,7 +23,7 @@ export class Redraw {
 
   /** One write, to avoid flicker. Never more lines than fit: what has scrolled away cannot be redrawn. */
   draw(lines: readonly string[]): void {
-    const { columns = 80, rows = 24 } = this.#stream;
+    const { columns, rows } = sizeOf(this.#stream);
     const shown = lines.slice(0, Math.max(1, rows - 1)).map((line) => truncate(line, columns));
     const up = this.#height === 0 ? "\r" : `\r\u001b[${this.#height}A`;
     this.#stream.write(`${up}${shown.map((line) => `${line}${CLEAR_RIGHT}\n`).join("")}${CLEAR_DOWN}`);

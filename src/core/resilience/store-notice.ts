@@ -38,10 +38,10 @@ export class StoreNotice {
     this.#since = this.#lastAt;
     this.#isSaid = !isHeard();
     if (!this.#isSaid) return;
-    process.emitWarning(`the store fails: ${sentence(error.message)} Calls go on without it.`, {
+    process.emitWarning(`the store is failing: ${sentence(error.message)} Calls continue without it.`, {
       type: TYPE,
       code: "XCACHE_STORE_FAILED",
-      detail: `${error.hint} Listen to the event "error" of the cache to handle this yourself.`,
+      detail: `${error.hint} Listen to the cache's "error" event to handle this yourself.`,
     });
   }
 
@@ -53,7 +53,7 @@ export class StoreNotice {
     this.isFailing = false;
     if (!this.#isSaid) return;
     const seconds = (now - this.#since) / 1_000;
-    process.emitWarning(`the store works again, after ${seconds.toFixed(1)} s`, {
+    process.emitWarning(`the store is back after ${seconds.toFixed(1)} s`, {
       type: TYPE,
       code: "XCACHE_STORE_BACK",
     });

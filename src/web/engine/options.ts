@@ -1,6 +1,6 @@
 // The options of the HTTP cache and their validation.
 import { requireFlag, requireOptions } from "../../core/arguments.ts";
-import { type Duration, OR_TEXT, toSeconds } from "../../core/duration.ts";
+import { type Duration, HOUR_MS, OR_TEXT, toSeconds, warnOfMilliseconds } from "../../core/duration.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import { requireTags } from "../../core/keys.ts";
 import type { GetOrSetOptions, Load, SetOptions, Tags } from "../../core/options.ts";
@@ -299,6 +299,7 @@ function requireDuration(
   if (value === undefined) return otherwise;
   const seconds = toSeconds(value);
   expectThat(isAmount(seconds), field, `${expected}, ${OR_TEXT}`, value);
+  if (field === "ttl" && typeof value === "number" && value >= HOUR_MS) warnOfMilliseconds(value, field);
   return seconds as number;
 }
 

@@ -1,6 +1,8 @@
 // cache.explain(): what a call would do and why, on every kind of store; DEBUG=xcache:cache writes what calls did.
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { DecisionLog } from "../../../src/cache/decision-log.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
+import { Emitter } from "../../../src/core/events.ts";
 import { ConfigError, ConnectionError, InvalidKeyError, type KeyExplanation } from "../../../src/index.ts";
 import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
@@ -258,6 +260,22 @@ describe("DEBUG=xcache:cache", () => {
       expect(lines.join("")).not.toContain("secret");
     },
   );
+
+  test.each([
+    ["a hit that is invalidated", "value", "invalidated", 'get "k": hit\n'],
+    ["a miss that is stored", undefined, "fresh", 'get "k": miss\n'],
+  ])("%s before its reason is known has none that contradicts it", async (_, value, state, line) => {
+    const lines: string[] = [];
+    const late = { key: "k", get: "hit", getOrSet: "hit", circuitBreaker: "closed", state, reason: "late" };
+    const log = new DecisionLog(
+      (text) => lines.push(`${text}\n`),
+      new Emitter(),
+      async () => late as KeyExplanation,
+    );
+    await log.around("get", "k", async () => value);
+    await settle();
+    expect(lines).toEqual([line]);
+  });
 
   test("a joined load, and names that would control a terminal", async () => {
     const lines = written();

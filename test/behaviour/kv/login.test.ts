@@ -82,6 +82,7 @@ describe("a password", () => {
     const error = await refusal(url(locked, login));
     expect(error.message).toContain(code);
     expect(error.message).toContain(`127.0.0.1:${locked.port}`);
+    if (login === "") expect(error.message).toContain("requires a password, and none was given");
     expect(error.hint).toBe("Check the user and password, in kv_url or as username and password.");
   });
 

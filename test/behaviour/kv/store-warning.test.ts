@@ -56,7 +56,7 @@ test("a store that is down is reported once, with the reason and what to do, and
     {
       type: "XCacheWarning",
       code: "XCACHE_STORE_BACK",
-      message: expect.stringMatching(/^the store works again, after \d+\.\d s$/),
+      message: expect.stringMatching(/^the store is back after \d+\.\d s$/),
     },
   ]);
   await twentyCalls(cache);

@@ -48,7 +48,7 @@ export function notResp(endpoint: Endpoint, cause: unknown, first: number | unde
       hint: "Use rediss:// for this port.",
     });
   }
-  return new ConnectionError(`what answers at ${nameOf(endpoint)} does not speak the protocol of Redis`, {
+  return new ConnectionError(`${nameOf(endpoint)} does not speak the Redis protocol`, {
     cause,
     code: "PROTOCOL_VIOLATED",
     hint: NEEDS_TLS,
@@ -73,7 +73,11 @@ export function refused(endpoint: Endpoint, thrown: unknown, password?: string):
   if (!(thrown instanceof ReplyError)) return thrown as XCacheError;
   const hint = HINTS[thrown.code] ?? REFUSALS.find(([words]) => words.test(thrown.message))?.[1];
   const cause = withoutPassword(thrown, password);
-  return new ConnectionError(`${nameOf(endpoint)} refused the connection: ${cause.message}`, {
+  const isUnnamed = thrown.code === "NOAUTH" && !password;
+  const problem = isUnnamed
+    ? "requires a password, and none was given (NOAUTH)"
+    : `refused the connection: ${cause.message}`;
+  return new ConnectionError(`${nameOf(endpoint)} ${problem}`, {
     ...wire.withHint(hint),
     cause,
   });

@@ -405,7 +405,7 @@ describe("a connection that is lost", () => {
     await fake.received("GET", "a");
     client().say(bytes);
     await until(() => heard.closed.errors.length === 1, { what: "the connection is dropped" });
-    expect(heard.closed.errors[0]?.message).toContain("does not speak the protocol of Redis");
+    expect(heard.closed.errors[0]?.message).toContain("does not speak the Redis protocol");
     await pending;
     await until(() => client().socket.destroyed, { what: "the server sees the connection end" });
   });
@@ -468,7 +468,7 @@ describe("opening", () => {
     [
       "speaks HTTP",
       "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
-      "does not speak the protocol of Redis",
+      "does not speak the Redis protocol",
     ],
     ["speaks TLS", "\u0015\u0003\u0003\u0000\u0002\u0002\u0028", "speaks TLS, and the connection was plain"],
   ])("fails with a hint when the server %s", async (_, answer, words) => {

@@ -1,0 +1,51 @@
+// The package as it is published, installed by npm with its dependencies: once per run, for all tests that look at it.
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { whyStale } from "../../scripts/build/build.mjs";
+import { install, pack, runtimeDependencies } from "../../scripts/test/extras-folder.mjs";
+import { runFolder } from "../support/run-folder.ts";
+import { until } from "../support/until.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** Gives an application the packages that `npm install` of the tarball, and nothing else, has brought along. */
+export async function addInstalledPackage(app: string): Promise<void> {
+  expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
+  cpSync(join(await installedOnce(), "node_modules"), join(app, "node_modules"), {
+    recursive: true,
+    verbatimSymlinks: true,
+  });
+}
+
+/** The folder that it is installed in, by this process or by another one of the run. */
+async function installedOnce(): Promise<string> {
+  const folder = join(runFolder(), "installed-package");
+  const outcome = join(folder, "outcome");
+  if (isMade(folder)) {
+    const problem = await installIn(folder).then(
+      () => "",
+      (error: Error) => error.message,
+    );
+    writeFileSync(outcome, problem);
+  }
+  await until(() => existsSync(outcome), { what: "npm has installed the package", timeoutMs: 60_000 });
+  expect(readFileSync(outcome, "utf8")).toBe("");
+  return folder;
+}
+
+async function installIn(folder: string): Promise<void> {
+  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
+  const tarballs = await pack(join(folder, "tarballs"), [ROOT, ...runtimeDependencies()]);
+  await install(folder, tarballs, { offline: true });
+}
+
+/** False if the folder is there already: then its maker installs. */
+function isMade(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch {
+    return false;
+  }
+}
