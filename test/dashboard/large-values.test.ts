@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { DiskBackend } from "../../src/backends/disk/backend.ts";
 import { type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
 import { type CacheConfig, XCache } from "../../src/index.ts";
+import { exchange } from "../support/exchange.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { runFolder } from "../support/run-folder.ts";
 
@@ -68,10 +69,15 @@ interface Shown {
   };
 }
 
+const SENT = /total_net_output_bytes:(\d+)\r\n/;
+
 /** The bytes that the server has sent meanwhile, and the most memory that this process has taken. */
 async function costOf<T>(work: () => Promise<T>): Promise<{ result: T; sent: number; grown: number }> {
-  const sent = async (): Promise<number> =>
-    Number(/total_net_output_bytes:(\d+)/.exec(await redis.cli("INFO", "stats"))?.[1]);
+  const sent = async (): Promise<number> => {
+    const peer = { port: redis.port, timeoutMs: 20_000 };
+    const stats = await exchange(peer, "INFO stats\r\n", (reply) => SENT.test(reply));
+    return Number(SENT.exec(stats)?.[1]);
+  };
   const before = await sent();
   const held = memory();
   let most = held;
