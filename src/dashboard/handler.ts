@@ -139,7 +139,7 @@ export class DashboardHandler {
         return json(await data.doctor());
       case "delete":
         return this.#act({ action: "delete", key: keyIn(body) }, visitor, async () => ({
-          deleted: await this.#options.cache.delete(keyIn(body)),
+          deleted: await this.#options.inside.deleteUnread([keyIn(body)]),
         }));
       case "invalidate":
         return this.#invalidate(body, visitor);

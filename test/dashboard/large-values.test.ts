@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { DiskBackend } from "../../src/backends/disk/backend.ts";
+import { type CacheInside, insideOf } from "../../src/cache/inside.ts";
 import { type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
 import { type CacheConfig, XCache } from "../../src/index.ts";
 import { exchange } from "../support/exchange.ts";
@@ -254,6 +255,36 @@ describe.each(["redis", "disk"])("stored otherwise, on %s", (store) => {
     expect(info).toMatchObject({ tags: ["t"] });
     expect(info).not.toHaveProperty("type");
     expect(await cache.exists("big")).toBe(true);
+  });
+});
+
+describe.each(["redis", "disk", "encrypted"])("removed, on %s", (store) => {
+  const settings = (): CacheConfig =>
+    store === "encrypted"
+      ? { ...STORES.redis?.(), encryption: { keys: { a: "0123456789 a secret" } } }
+      : (STORES[store] as () => CacheConfig)();
+
+  it("a large value is deleted from the dashboard, the command line and by a pattern without being read", {
+    timeout: 60_000,
+  }, async () => {
+    const { cache, call } = opened(settings(), { writes: true });
+    const inside = insideOf(cache) as CacheInside;
+    const value = "y".repeat(5 * MB);
+    for (const [what, work] of Object.entries({
+      dashboard: () => call<{ deleted: number }>("delete", { key: "big" }).then(({ deleted }) => deleted),
+      "command line": () => inside.deleteUnread(["big", "small", "missing"]),
+      pattern: () => cache.invalidatePattern("*"),
+    })) {
+      await cache.set("big", value, { tags: ["t"] });
+      if (what !== "dashboard") await cache.set("small", 1);
+      const { result, sent } = await costOf<number>(work);
+      expect([what, result, sent < LITTLE || sent]).toEqual([what, what === "dashboard" ? 1 : 2, true]);
+      expect(await cache.exists("big")).toBe(false);
+    }
+    // An entry whose tag was invalidated is removed, and was not live.
+    await cache.set("big", value, { tags: ["t"] });
+    await cache.invalidateTags("t");
+    expect(await inside.deleteUnread(["big"])).toBe(0);
   });
 });
 

@@ -69,8 +69,9 @@ export async function startUi(...args: readonly string[]): Promise<UiProcess> {
     },
     async open(name) {
       const answer = await ask(name, {}, {});
+      // Its connection is closed, which is no proper end.
       answer.on("error", () => {});
-      const ended = once(answer, "close");
+      const ended = new Promise((resolve) => answer.once("close", resolve));
       await once(answer, "data");
       answer.resume();
       return { ended };
