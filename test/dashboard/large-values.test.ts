@@ -12,8 +12,10 @@ import { runFolder } from "../support/run-folder.ts";
 
 const MB = 1_000_000;
 const LARGE = 50 * MB;
-/** Members of containers whose names or contents take long to make. */
-const MANY = 100_000;
+/** Enough members that a container of them takes more than LITTLE to send. */
+const LONG = 300_000;
+/** Of containers whose names or contents take long to make. */
+const MANY = 50_000;
 
 let redis: RedisServer;
 let directory: string;
@@ -165,7 +167,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
   });
 
   it.each([
-    ["list", () => Array.from({ length: MB }, (_, at) => at), "array", "0,"],
+    ["list", () => Array.from({ length: LONG }, (_, at) => at), "array", "0,"],
     ["map", () => new Map(Array.from({ length: MANY }, (_, at) => [`k${at}`, at])), "map", "'k0' => 0"],
     ["set", () => new Set(Array.from({ length: MANY }, (_, at) => at)), "set", "0,"],
     [
@@ -174,9 +176,9 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
       "object",
       "[redacted]",
     ],
-    ["nested", () => ({ deep: { list: Array.from({ length: MB }, (_, at) => at) } }), "object", "list: ["],
+    ["nested", () => ({ deep: { list: Array.from({ length: LONG }, (_, at) => at) } }), "object", "list: ["],
     ["bytes", () => new Uint8Array(5 * MB).fill(65), "uint8array", "AAAA"],
-    ["floats", () => new Float64Array(MB), "float64array", "0,"],
+    ["floats", () => new Float64Array(LONG), "float64array", "0,"],
   ])("the first members of a long %s are shown", { timeout: 120_000 }, async (kind, make, type, part) => {
     const { cache, call } = opened(settings(), { values: true });
     await cache.set("many", make());
@@ -185,7 +187,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
     expect(result.value).toMatchObject({ type, cut: true });
     expect(result.value?.text).toContain(part);
     expect(result.value?.text).not.toContain("p-1");
-    const members = { list: MB, map: MANY, set: MANY, object: MANY }[kind as string];
+    const members = { list: LONG, map: MANY, set: MANY, object: MANY }[kind as string];
     if (members !== undefined) expect(result.value?.members).toBe(members);
     expect(await cache.inspect("many")).toMatchObject({ type });
   });
@@ -243,7 +245,7 @@ describe.each(["redis", "disk"])("stored otherwise, on %s", (store) => {
       { ...settings(), encryption: { keys: { a: "0123456789 a secret" } } },
       { values: true },
     );
-    await cache.set("big", "y".repeat(LARGE), { tags: ["t"] });
+    await cache.set("big", "y".repeat(5 * MB), { tags: ["t"] });
     await cache.set("small", { name: "Ada" });
     const { result, sent } = await costOf(() => call<Shown>("entry", { key: "big" }));
     expect(sent).toBeLessThan(LITTLE);
