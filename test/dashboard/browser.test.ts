@@ -2,7 +2,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { serveLocally } from "../../src/dashboard/local.ts";
+import { XCache } from "../../src/index.ts";
 import { type Browser, startBrowser } from "../support/browser.ts";
 import { until } from "../support/until.ts";
 import { violations } from "./accessible.ts";
@@ -183,6 +185,12 @@ test("functions, health, alerts and settings show what the processes report", {
 });
 
 test("a store that freezes is said, and the page recovers", { timeout: 120_000 }, async () => {
+  // A short deadline, so that it is noticed soon.
+  const cache = new XCache({ ...fleet.config, enableMetrics: false, operationTimeout: 1 });
+  onTestFinished(() => cache.disconnect());
+  const board = await serveLocally({ cache, port: 0, values: false, writes: false, onRequest: () => {} });
+  onTestFinished(() => board.close());
+  await page.goto(board.url);
   await show("overview");
   fleet.server.freeze();
   await page.getByRole("alert").waitFor({ timeout: 60_000 });
