@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { call, download, lines } from "./api.mjs";
 import { bytes, count, duration, percent, shellWord, shown, shownLines } from "./format.mjs";
 import { Bar, Card, Empty, Head, Pill } from "./parts.mjs";
-import { overview, route, storeNow } from "./state.mjs";
+import { overview, route, slowNow, storeNow } from "./state.mjs";
 
 const TYPES = [
   "string",
@@ -171,7 +171,7 @@ const Row = ({ entry, selected }) => html`<tr class=${selected.value === entry.k
   <td class="key"><button class="plain" onClick=${() => {
     selected.value = entry.key;
   }}>${shown(entry.key)}</button></td>
-  <td>${entry.state === "stale" ? html`<${Pill} tone="w">stale<//>` : entry.ttl === null ? html`<span class="warn">never</span>` : left(entry.ttl, storeNow.peek() - entry.seenAt)}</td>
+  <td>${entry.state === "stale" ? html`<${Pill} tone="w">stale<//>` : entry.ttl === null ? html`<span class="warn">never</span>` : left(entry.ttl, Math.max(0, slowNow.value - entry.seenAt))}</td>
   <td>${entry.tags.slice(0, 4).map((tag) => html`<span class="tag">${shown(tag, 40)}</span>`)}</td>
   <td><${Pill}>${entry.type === undefined ? "not read" : shown(entry.type, 20)}<//></td>
   <td class="num">${bytes(entry.bytes)}</td>

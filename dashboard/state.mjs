@@ -33,6 +33,9 @@ export const now = signal(Date.now());
 /** By the store's clock: the browser's own may be wrong. Only how much of its time has passed since an update is used. */
 export const storeNow = computed(() => (overview.value?.now ?? 0) + Math.max(0, now.value - updatedAt.value));
 
+/** For long lists, which are not drawn again every second. */
+export const slowNow = computed(() => Math.floor(storeNow.value / 10_000) * 10_000);
+
 setInterval(() => {
   now.value = Date.now();
 }, 1_000);

@@ -166,6 +166,9 @@ test.each([-HOUR, HOUR])(
     // Eleven minutes later, in the same tab.
     await page.clock.fastForward(660_000);
     await page.locator(".meta").getByText("expired").waitFor();
+    await until(async () => (await rows(page, "Keys")).every((row) => row.includes("expired")), {
+      what: "every row says so",
+    });
   },
 );
 
