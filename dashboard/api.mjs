@@ -1,12 +1,19 @@
 // Calls of the server below the page's own address, with the token of `xcache ui` if there is one.
 const TOKEN = "xcache-token";
 
-// The fragment is not sent to any server; it leaves the address bar at once, and the token stays in this tab.
-const given = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
-if (given !== undefined) {
+/** The fragment is not sent to any server; it leaves the address bar at once, and the token stays in this tab. */
+function takeToken() {
+  const given = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
+  if (given === undefined) return;
   sessionStorage.setItem(TOKEN, given);
   history.replaceState(null, "", "#overview");
 }
+takeToken();
+// The address with a new token, opened in a tab that has the page already.
+addEventListener("hashchange", takeToken);
+
+/** A proxy may serve the page without the slash at its end. */
+const base = location.pathname.replace(/\/?$/, "/");
 
 class ApiError extends Error {
   constructor(status, message) {
@@ -17,7 +24,7 @@ class ApiError extends Error {
 
 async function send(name, body, signal) {
   const token = sessionStorage.getItem(TOKEN);
-  const response = await fetch(`api/${name}`, {
+  const response = await fetch(`${base}api/${name}`, {
     method: "POST",
     headers: {
       "content-type": "application/json",

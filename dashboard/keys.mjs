@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { call, download, lines } from "./api.mjs";
 import { bytes, count, duration, percent, shellWord, shown, shownLines } from "./format.mjs";
 import { Bar, Card, Empty, Head, Pill } from "./parts.mjs";
-import { now, overview, route } from "./state.mjs";
+import { overview, route, slowNow, storeNow } from "./state.mjs";
 
 const TYPES = [
   "string",
@@ -20,22 +20,34 @@ const TYPES = [
   "bigint",
   "uint8array",
 ];
+/** With as many, the next ones replace them. A scan adds no more than a page of the store's to them. */
 const MOST_ROWS = 2_000;
+const NOTHING = { rows: [], scanned: 0, busy: false, cursor: undefined, failed: undefined, exact: undefined };
 const isGlob = (text) => /[*?[]/.test(text);
+
+/** What is found, and when by the store's clock. */
+function withLine(held, line, before, never) {
+  const seen = (entry) => ({ ...entry, seenAt: storeNow.peek() });
+  const entries = (line.entries ?? []).filter(({ ttl }) => !never || ttl === null);
+  return {
+    rows: entries.length === 0 ? held.rows : [...held.rows, ...entries.map(seen)],
+    scanned: before + (line.scanned ?? held.scanned - before),
+    exact: line.exact ? seen(line.exact) : held.exact,
+    cursor: line.done === true ? undefined : (line.cursor ?? held.cursor),
+    failed: line.failed,
+    busy: line.done === undefined && line.failed === undefined,
+  };
+}
+
+const isHit = ({ key, tags }, changes) =>
+  changes.some((change) => change.key === key || tags.includes(change.tag));
 
 export function Keys() {
   const text = useSignal(route.value.about);
   /** As typed so far: an input without it would lose that whenever the page is drawn. */
   const tag = useSignal("");
   const filter = useSignal({ tag: "", type: "", state: "", never: false, similar: false });
-  const found = useSignal({
-    rows: [],
-    scanned: 0,
-    busy: false,
-    cursor: undefined,
-    failed: undefined,
-    exact: undefined,
-  });
+  const found = useSignal(NOTHING);
   const selected = useSignal(undefined);
   const running = useRef(undefined);
 
@@ -43,30 +55,23 @@ export function Keys() {
     running.current?.abort();
     const own = new AbortController();
     running.current = own;
-    const rows = cursor === undefined ? [] : found.peek().rows;
+    const held = found.peek().rows;
+    const rows = cursor === undefined || held.length >= MOST_ROWS ? [] : held;
     const before = cursor === undefined ? 0 : found.peek().scanned;
     const { similar, never, ...filters } = filter.peek();
     const wanted = text.peek();
     const named = isGlob(wanted) ? { match: wanted } : { prefix: wanted, exact: wanted };
     const body = { ...filters, cursor, ...(similar ? { similar: wanted } : named) };
-    found.value = { ...found.peek(), rows, scanned: before, busy: true, failed: undefined, exact: undefined };
+    found.value = { ...NOTHING, rows, scanned: before, cursor, busy: true };
     try {
       for await (const line of lines("keys", body, own.signal)) {
         // Lines of a scan that was replaced meanwhile.
         if (own.signal.aborted) return;
-        const held = found.peek();
-        const entries = (line.entries ?? []).filter(({ ttl }) => !never || ttl === null);
-        found.value = {
-          ...held,
-          rows: entries.length === 0 ? held.rows : [...held.rows, ...entries].slice(0, MOST_ROWS),
-          scanned: before + (line.scanned ?? held.scanned - before),
-          exact: line.exact ?? held.exact,
-          cursor: line.cursor,
-          failed: line.failed,
-          busy: line.done === undefined && line.failed === undefined && line.cursor === undefined,
-        };
+        found.value = withLine(found.peek(), line, before, never);
       }
+      if (found.peek().busy) throw new Error("the connection ended before the scan did");
     } catch (error) {
+      // What was found stays, and the scan can be continued.
       if (!own.signal.aborted) found.value = { ...found.peek(), busy: false, failed: error.message };
     }
   };
@@ -83,6 +88,21 @@ export function Keys() {
     void scan();
     return () => running.current?.abort();
   }, [route.value.about]);
+
+  // What was deleted or invalidated from here, in whichever tab.
+  const changed = useRef(lastChange());
+  const latest = lastChange();
+  useEffect(() => {
+    const changes = overview.peek().changes.filter(({ id }) => id > changed.current);
+    changed.current = latest;
+    const { rows, exact } = found.peek();
+    if (changes.length === 0) return;
+    found.value = {
+      ...found.peek(),
+      rows: rows.filter((entry) => !isHit(entry, changes)),
+      exact: exact && !isHit(exact, changes) ? exact : undefined,
+    };
+  }, [latest]);
 
   if (!overview.value.listable) return html`<${Unlistable} selected=${selected} />`;
   const { rows, scanned, busy, cursor, failed, exact } = found.value;
@@ -135,18 +155,23 @@ export function Keys() {
           <${Bar} share=${cursor === undefined && !busy ? 1 : scanned / Math.max(1, total)} tone="blue" />
           <span>${count(all.length)} shown, ${count(scanned)} of ${totals.approximate ? "about " : ""}${count(total)} looked at${failed !== undefined && all.length > 0 ? html`; ${shown(failed)}` : ""}</span>
           ${busy && html`<button class="btn" onClick=${stop}>Stop</button>`}
-          ${cursor !== undefined && html`<button class="btn" onClick=${() => scan(cursor)}>Show more</button>`}
+          ${!busy && cursor !== undefined && html`<button class="btn" onClick=${() => scan(cursor)}>Show more</button>`}
         </div>
       </div>
       <${Inspector} selected=${selected} />
     <//>`;
 }
 
+const lastChange = () => overview.value.changes.at(-1)?.id ?? 0;
+
+/** Of a ttl in seconds, some milliseconds later. */
+const left = (ttl, sinceMs) => (ttl * 1_000 > sinceMs ? duration(ttl - sinceMs / 1_000) : "expired");
+
 const Row = ({ entry, selected }) => html`<tr class=${selected.value === entry.key ? "sel" : ""}>
   <td class="key"><button class="plain" onClick=${() => {
     selected.value = entry.key;
   }}>${shown(entry.key)}</button></td>
-  <td>${entry.state === "stale" ? html`<${Pill} tone="w">stale<//>` : entry.ttl === null ? html`<span class="warn">never</span>` : duration(entry.ttl)}</td>
+  <td>${entry.state === "stale" ? html`<${Pill} tone="w">stale<//>` : entry.ttl === null ? html`<span class="warn">never</span>` : left(entry.ttl, Math.max(0, slowNow.value - entry.seenAt))}</td>
   <td>${entry.tags.slice(0, 4).map((tag) => html`<span class="tag">${shown(tag, 40)}</span>`)}</td>
   <td><${Pill}>${entry.type === undefined ? "not read" : shown(entry.type, 20)}<//></td>
   <td class="num">${bytes(entry.bytes)}</td>
@@ -160,31 +185,36 @@ function Inspector({ selected }) {
   const failed = (error) => {
     message.value = error.message;
   };
-  const look = (more, signal) =>
-    call("entry", { key, more }, signal).then(
+  const look = (more, signal) => {
+    isLong.current = more;
+    return call("entry", { key, more }, signal).then(
       (read) => {
         if (selected.peek() !== key) return;
         entry.value = read;
-        readAt.value = Date.now();
+        readAt.value = storeNow.peek();
       },
       (error) => {
         if (!signal?.aborted && selected.peek() === key) failed(error);
       },
     );
+  };
+  const isLong = useRef(false);
   useEffect(() => {
     message.value = "";
     entry.value = undefined;
+    isLong.current = false;
+  }, [key]);
+  useEffect(() => {
     if (key === undefined) return undefined;
     const own = new AbortController();
-    void look(false, own.signal);
+    void look(isLong.current, own.signal);
     return () => own.abort();
-  }, [key]);
+  }, [key, lastChange()]);
   const { allowed, prefix } = overview.value;
   if (key === undefined)
     return html`<aside class="insp" aria-label="Entry"><${Empty}>Choose a key to see what is known about it.<//></aside>`;
   const read = entry.value;
-  const since = (now.value - readAt.value) / 1_000;
-  const left = read?.ttl === null ? null : Math.max(0, (read?.ttl ?? 0) - Math.max(0, since));
+  const sinceMs = Math.max(0, storeNow.value - readAt.value);
   const command = `xcache get ${shellWord(key)} --prefix ${shellWord(prefix)}`;
   const copy = (text) =>
     navigator.clipboard.writeText(text).then(
@@ -210,8 +240,8 @@ function Inspector({ selected }) {
         <div><${Pill} tone=${read.state === "fresh" ? "ok" : "w"}>${read.state}<//> ${read.tags.map((tag) => html`<span class="tag">${shown(tag, 60)}</span>`)}</div>
         <dl class="meta">
           ${[
-            ["Expires in", left === null ? "never" : left === 0 ? "expired" : duration(left)],
-            ["Age", read.age === undefined ? "unknown" : duration(read.age + since)],
+            ["Expires in", read.ttl === null ? "never" : left(read.ttl, sinceMs)],
+            ["Age", read.age === undefined ? "unknown" : duration(read.age + sinceMs / 1_000)],
             ["Size", bytes(read.bytes)],
             ["Type", read.type ?? "hidden"],
             ["Stale for", read.staleFor ? duration(read.staleFor) : "0 s"],

@@ -97,6 +97,7 @@ function Page() {
           <button class="icon" aria-label="Switch between light and dark" onClick=${switchTheme}><${Icon} name="theme" /></button></header>
         <main class="page" id="main" tabindex="-1">
           ${failure.value !== undefined && html`<p class="note bad" role="alert">The figures are not current: ${shown(failure.value)}. Trying again.</p>`}
+          ${data?.note && html`<p class="note">${data.note}</p>`}
           ${data ? html`<${View} />` : html`<h1>xcache</h1><p>Reading the figures …</p>`}
         </main>
       </div>

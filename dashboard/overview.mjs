@@ -3,7 +3,7 @@ import { html } from "htm/preact";
 import { Chart } from "./chart.mjs";
 import { ago, bytes, clock, count, ms, percent, shown } from "./format.mjs";
 import { breakerTone, Card, Empty, Head, Pill, Share, Spark, Table } from "./parts.mjs";
-import { linkTo, now, overview, range, watch } from "./state.mjs";
+import { linkTo, overview, range, storeNow, watch } from "./state.mjs";
 
 const RANGES = [
   ["15m", 900],
@@ -144,7 +144,7 @@ const Processes = ({ processes }) => html`<${Card} title="Processes" note="seen 
           <td class="num">${count(each.operationsPerSecond)}</td><td class="num">${ms(each.p95)} ms</td>
           <td class="num">${count((each.totalLoads / each.seconds) * 60)}</td><td class="num">${bytes(each.heapBytes)}</td>
           <td><${Pill} tone=${breakerTone(each.circuitBreaker)}>${each.circuitBreaker.replace("_", "-")}<//></td>
-          <td class="num dim">${ago(each.seenAt, overview.value.now + (now.value - now.peek()))}</td>
+          <td class="num dim">${ago(each.seenAt, storeNow.value)}</td>
         </tr>`,
         )}
       <//>`

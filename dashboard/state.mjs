@@ -1,6 +1,6 @@
 // What the whole page shares: where it is, what it knows of the cache, and whether that is current.
-import { signal } from "@preact/signals";
-import { lines } from "./api.mjs";
+import { computed, signal } from "@preact/signals";
+import { follow } from "./live.mjs";
 
 export const SCREENS = ["overview", "keys", "tags", "functions", "health", "alerts", "settings"];
 
@@ -30,6 +30,11 @@ export const updatedAt = signal(0);
 export const failure = signal(undefined);
 export const range = signal(3_600);
 export const now = signal(Date.now());
+/** By the store's clock: the browser's own may be wrong. Only how much of its time has passed since an update is used. */
+export const storeNow = computed(() => (overview.value?.now ?? 0) + Math.max(0, now.value - updatedAt.value));
+
+/** For long lists, which are not drawn again every second. */
+export const slowNow = computed(() => Math.floor(storeNow.value / 10_000) * 10_000);
 
 setInterval(() => {
   now.value = Date.now();
@@ -37,28 +42,23 @@ setInterval(() => {
 
 let reading;
 
-/** Reads the live figures from now on; a stream that ends is opened again. */
-export async function watch() {
+/** Reads the live figures from now on. */
+export function watch() {
   reading?.abort();
-  const own = new AbortController();
-  reading = own;
-  while (!own.signal.aborted) {
-    try {
-      for await (const line of lines("live", { range: range.value }, own.signal)) {
-        failure.value = line.failed;
-        if (line.overview === undefined) continue;
-        overview.value = line.overview;
-        updatedAt.value = Date.now();
-      }
-      failure.value ??= "the server ended the connection";
-    } catch (error) {
-      if (own.signal.aborted) return;
-      failure.value =
-        error.status === 401 ? "not allowed: open the address with its token again" : error.message;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-  }
+  reading = new AbortController();
+  return follow(() => ({ range: range.value }), reading.signal, take);
 }
+
+function take(line) {
+  if (line.overview !== undefined) {
+    overview.value = line.overview;
+    updatedAt.value = now.value = Date.now();
+  }
+  failure.value = line.waiting === undefined ? line.failed : late(line.waiting);
+}
+
+/** A moment is usual on a busy store. */
+const late = (seconds) => (seconds < 5 ? failure.peek() : `the store has not answered for ${seconds} s`);
 
 const theme = signal(
   sessionStorage.getItem("xcache-theme") ??

@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { call } from "./api.mjs";
 import { ago, bytes, count, percent, shellWord, shown } from "./format.mjs";
 import { Card, Empty, Head, Share, Table } from "./parts.mjs";
-import { now, overview, route } from "./state.mjs";
+import { overview, route, storeNow } from "./state.mjs";
 
 export function Tags() {
   const data = useSignal(undefined);
@@ -19,9 +19,10 @@ export function Tags() {
       failed.value = error.message;
     }
   };
+  // Again after a change, also one that was made in another tab.
   useEffect(() => {
     void read(false);
-  }, []);
+  }, [overview.value.changes.at(-1)?.id]);
   const sample = data.value?.sample;
   const head = html`<${Head} title="Tags" note="How many entries an invalidation would hit. It is one write, whatever the number." />`;
   if (failed.value !== undefined) return html`${head}<${Card}><${Empty}>${failed.value}<//><//>`;
@@ -43,7 +44,7 @@ export function Tags() {
               <td class="num">${sample.exact ? "" : "≈ "}${count(each.entries)}</td><td class="num">${bytes(each.bytes)}</td>
               <td><${Share} share=${each.share} tone="blue" /></td>
               <td class="num">${each.invalidations > 60 ? html`<span class="warn">${count(each.invalidations)}</span>` : count(each.invalidations)}</td>
-              <td class="num dim">${each.lastInvalidation === undefined ? "never" : ago(each.lastInvalidation, now.value)}</td>
+              <td class="num dim">${each.lastInvalidation === undefined ? "never" : ago(each.lastInvalidation, storeNow.value)}</td>
             </tr>`,
             )}
           <//>`
@@ -51,7 +52,7 @@ export function Tags() {
       <div class="scanbar"><span>${sample.exact ? "Counted exactly." : SAMPLED[sample.ordered ? "ordered" : "shuffled"]}</span>
         ${!sample.exact && html`<button class="btn" onClick=${() => read(true)}>Count exactly</button>`}</div>
     <//>
-    ${tag && html`<${Blast} key=${tag.tag} tag=${tag} data=${data.value} again=${() => read(false)} />`}
+    ${tag && html`<${Blast} key=${tag.tag} tag=${tag} data=${data.value} />`}
   </div>`;
 }
 
@@ -63,7 +64,7 @@ const SAMPLED = {
 
 const TONES = ["blue", "vio", "amber", "acc", "red", "blue"];
 
-function Blast({ tag, data, again }) {
+function Blast({ tag, data }) {
   const typed = useSignal("");
   const message = useSignal("");
   const { sample } = data;
@@ -74,7 +75,6 @@ function Blast({ tag, data, again }) {
       await call("invalidate", { tag: tag.tag });
       message.value = "Invalidated in every process.";
       typed.value = "";
-      again();
     } catch (error) {
       message.value = error.message;
     }

@@ -135,7 +135,12 @@ export class XCache implements AsyncDisposable {
     });
     offerFeedHost(this, root);
     offerFunctionRecords(this, (name) => this.#telemetry.functions.record(name));
-    offerInside(this, { root, namespace: () => this.#namespace, instruments: this.#instruments });
+    offerInside(this, {
+      root,
+      namespace: () => this.#namespace,
+      instruments: this.#instruments,
+      deleteUnread: (keys) => this.#delete(keys, true),
+    });
     root.join(
       this.#instruments.member((isOpen) => {
         this.#namespace = isOpen ? namespace : disconnectedNamespace;
@@ -308,9 +313,13 @@ export class XCache implements AsyncDisposable {
 
   /** Returns how many of the keys were present. */
   delete(keys: string | readonly string[]): Promise<number> {
+    return this.#delete(keys, false);
+  }
+
+  #delete(keys: string | readonly string[], unread: boolean): Promise<number> {
     return this.#telemetry.run("delete", async () => {
       const distinct = requireDistinctKeys(keys);
-      const present = await this.#namespace.delete(distinct);
+      const present = await this.#namespace.delete(distinct, unread);
       this.#telemetry.deleted(distinct, present);
       return present;
     });

@@ -8,6 +8,8 @@ export interface CacheInside {
   /** One that rejects every call while the cache is disconnected. */
   namespace(): Namespace;
   readonly instruments: Instruments;
+  /** As the cache's own `delete`, for people rather than programs: a large value is not transferred to be thrown away. */
+  deleteUnread(keys: readonly string[]): Promise<number>;
 }
 
 const insides = new WeakMap<object, CacheInside>();

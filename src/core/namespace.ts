@@ -171,8 +171,8 @@ export interface Namespace {
   /** Returns undefined if stored synchronously; otherwise a promise, and `observer` is notified of the outcome. */
   set(key: string, value: unknown, options: EntryOptions, observer?: WriteObserver): MaybePromise<void>;
   setMany(entries: readonly (readonly [string, unknown])[], options: EntryOptions): MaybePromise<void>;
-  /** Returns how many of them were live. */
-  delete(keys: readonly string[]): MaybePromise<number>;
+  /** Returns how many of them were live. `unread`: large values are not transferred, which takes one more round trip. */
+  delete(keys: readonly string[], unread?: boolean): MaybePromise<number>;
   inspect(key: string): MaybePromise<Inspection | undefined>;
   /** As `inspect`, also of an entry that is kept as a stale value, and with the value. */
   examine(key: string): MaybePromise<Examination | undefined>;

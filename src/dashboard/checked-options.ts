@@ -7,7 +7,7 @@ import type { DashboardOptions } from "./options.ts";
 
 export interface CheckedOptions
   extends Required<
-    Pick<DashboardOptions, "cache" | "authorize" | "values" | "writes" | "redact" | "onAction">
+    Pick<DashboardOptions, "cache" | "authorize" | "values" | "writes" | "redact" | "onAction" | "onResult">
   > {
   readonly alerts: AlertManager | undefined;
   readonly hosts: ReadonlySet<string> | undefined;
@@ -23,6 +23,7 @@ const NAMES: readonly (keyof DashboardOptions)[] = [
   "redact",
   "hosts",
   "onAction",
+  "onResult",
 ];
 
 function wrong(expected: string, arrived: unknown, hint?: string): ConfigError {
@@ -35,7 +36,7 @@ function wrong(expected: string, arrived: unknown, hint?: string): ConfigError {
 /** Throws ConfigError. */
 export function requireDashboardOptions(options: DashboardOptions): CheckedOptions {
   requireOptions(options, NAMES);
-  const { cache, alerts, authorize, redact, hosts, onAction } = options;
+  const { cache, alerts, authorize, redact, hosts, onAction, onResult } = options;
   const inside = typeof cache === "object" && cache !== null ? insideOf(cache) : undefined;
   if (inside === undefined) throw wrong("cache must be an XCache", cache);
   if (typeof authorize !== "function") {
@@ -45,7 +46,7 @@ export function requireDashboardOptions(options: DashboardOptions): CheckedOptio
       "Pass authorize: (request) => ... that returns whether this visitor may look.",
     );
   }
-  for (const [name, value] of Object.entries({ redact, onAction })) {
+  for (const [name, value] of Object.entries({ redact, onAction, onResult })) {
     if (value !== undefined && typeof value !== "function") throw wrong(`${name} must be a function`, value);
   }
   if (hosts !== undefined && !(Array.isArray(hosts) && hosts.every((host) => typeof host === "string"))) {
@@ -61,5 +62,6 @@ export function requireDashboardOptions(options: DashboardOptions): CheckedOptio
     redact: redact ?? (() => false),
     hosts: hosts && new Set(hosts.map((host) => host.toLowerCase())),
     onAction: onAction ?? (() => {}),
+    onResult: onResult ?? (() => {}),
   };
 }

@@ -9,15 +9,20 @@ import { redactUrl } from "../core/redact.ts";
 import type { FleetActivity } from "../core/stats.ts";
 import { fuzzySearch } from "../search/fuzzy.ts";
 import { VERSION } from "../version.ts";
+import { type Changed, Changes } from "./changes.ts";
 import type { CheckedOptions } from "./checked-options.ts";
 import { downsampled, POINTS } from "./curve.ts";
+import { pause } from "./pause.ts";
 import { type Body, keyIn, limitIn, messageOf, rangeOf, scanOptions, textIn } from "./request-body.ts";
+import { ScanTurns } from "./scan-turns.ts";
 import { configured, type Setting } from "./settings.ts";
 import { FIRST, MORE, shownPreview, wholeValue } from "./shown-value.ts";
 
 /** What the command line adds to the page. */
 export interface DashboardExtras {
   readonly settings?: readonly Setting[];
+  /** Shown above every screen. */
+  readonly note?: string;
   /** Checks of the set-up. */
   readonly doctor?: () => Promise<readonly unknown[]>;
 }
@@ -27,27 +32,26 @@ export interface Allowed {
   readonly values: boolean;
 }
 
+/** Also the longest that a live stream is silent. */
 const LIVE_EVERY_MS = 2_000;
 /** How long a sample of the entries is used before another one is taken. */
 const SAMPLE_MS = 30_000;
-/** Entries looked at per second at most, so that a scan of the page does not slow the application. */
-const SCANNED_PER_SECOND = 50_000;
 const MOST_SIMILAR = 50;
 /** Two typos in a text of six characters. */
 const LEAST_SIMILAR = 66;
-/** How long a scan waits for the one before it. */
-const LONGEST_TURN_MS = 10_000;
 
 export class DashboardData {
   readonly #options: CheckedOptions;
   readonly #extras: DashboardExtras;
   readonly #clock: Clock;
+  readonly #turns: ScanTurns;
+  readonly #changes = new Changes();
   #sample: { readonly at: number; readonly sample: EntrySample | undefined } | undefined;
-  #scanning: Promise<unknown> = Promise.resolve();
 
   /** `clock` is for tests. */
   constructor(options: CheckedOptions, extras: DashboardExtras, clock: Clock = systemClock) {
     this.#clock = clock;
+    this.#turns = new ScanTurns(clock);
     this.#options = options;
     this.#extras = extras;
   }
@@ -64,6 +68,7 @@ export class DashboardData {
     return {
       now: inside.namespace().records.now(),
       version: VERSION,
+      note: this.#extras.note,
       prefix: root.config.keyPrefix,
       address: redactUrl(root.config.kvUrl),
       backend: root.store.backend.name,
@@ -83,6 +88,7 @@ export class DashboardData {
         points: minutes.slice(-POINTS).map(({ at, calls, hits }) => [Date.parse(at), calls, hits]),
       })),
       invalidations: activity.invalidations.slice(-500),
+      changes: this.#changes.recent,
       advice: adviceFrom(inside, { stats, activity, health, sample }),
       sample: sample && {
         sampled: sample.sampled,
@@ -94,21 +100,38 @@ export class DashboardData {
     };
   }
 
-  /** The overview again and again, until the reader goes away. A store that fails is said, and tried again. */
+  /**
+   * The overview again and again, until the reader goes away, and at once after a change. A store that fails is said, and
+   * tried again; while it keeps the page waiting, `waiting` says for how many seconds.
+   */
   async *live(body: Body, allowed: Allowed, signal: AbortSignal): AsyncIterable<unknown> {
     while (!signal.aborted) {
-      try {
-        yield { overview: await this.overview(body, allowed) };
-      } catch (error) {
-        yield { failed: messageOf(error) };
-      }
-      await this.#pause(LIVE_EVERY_MS, signal);
+      // A change that is made while the overview is read counts as well.
+      const { next } = this.#changes;
+      const reading = this.overview(body, allowed).then(
+        (overview) => ({ overview }),
+        (error: unknown) => ({ failed: messageOf(error) }),
+      );
+      yield* this.#whileWaiting(reading, signal);
+      yield await reading;
+      await pause(this.#clock, LIVE_EVERY_MS, signal, next);
+    }
+  }
+
+  async *#whileWaiting(work: Promise<unknown>, signal: AbortSignal): AsyncIterable<unknown> {
+    const over = new AbortController();
+    const done = (): void => over.abort();
+    void work.then(done);
+    for (let waited = LIVE_EVERY_MS; ; waited += LIVE_EVERY_MS) {
+      await pause(this.#clock, LIVE_EVERY_MS, signal, over.signal);
+      if (signal.aborted || over.signal.aborted) return;
+      yield { waiting: waited / 1_000 };
     }
   }
 
   /**
-   * Entries as they are found, with how many were looked at. One scan at a time; it ends with its reader. An exact key is
-   * looked up besides. `similar`: the keys that resemble a text, best first.
+   * Entries as they are found, with how many were looked at and where to continue. It ends with its reader. An exact key
+   * is looked up besides. `similar`: the keys that resemble a text, best first.
    */
   async *keys(body: Body, signal: AbortSignal): AsyncIterable<unknown> {
     const options = scanOptions(body);
@@ -119,11 +142,8 @@ export class DashboardData {
     }
     const similar = textIn(body, "similar");
     const limit = limitIn(body);
-    yield* this.#inTurn(signal, () =>
-      similar === undefined || similar === ""
-        ? this.#scan(options, limit, signal)
-        : this.#similar(similar, options, Math.min(limit, MOST_SIMILAR), signal),
-    );
+    if (similar === undefined || similar === "") yield* this.#scan(options, limit, signal);
+    else yield* this.#similar(similar, options, Math.min(limit, MOST_SIMILAR), signal);
   }
 
   async *#similar(
@@ -157,11 +177,8 @@ export class DashboardData {
   }
 
   /** A scan that does not slow the application. */
-  async *#paced(options: EntryScanOptions, signal: AbortSignal): AsyncIterable<EntryPage> {
-    for await (const page of this.#options.cache.scan({ ...options, signal })) {
-      yield page;
-      await this.#pause((page.scanned / SCANNED_PER_SECOND) * 1_000, signal);
-    }
+  #paced(options: EntryScanOptions, signal: AbortSignal): AsyncIterable<EntryPage> {
+    return this.#turns.pages(this.#options.cache.scan({ ...options, signal }), signal);
   }
 
   async *#scan(options: EntryScanOptions, limit: number, signal: AbortSignal): AsyncIterable<unknown> {
@@ -172,14 +189,14 @@ export class DashboardData {
       scanned += page.scanned;
       shown += page.entries.length;
       cursor = page.cursor;
-      yield { entries: page.entries.map(row), scanned };
+      yield { entries: page.entries.map(row), scanned, cursor };
       if (shown >= limit) break;
       cursor = undefined;
     }
     yield { done: cursor === undefined, scanned, ...(cursor !== undefined && { cursor }) };
   }
 
-  /** Every entry, in its turn; undefined if the reader has gone. */
+  /** Every entry; undefined if the reader has gone. */
   async #wholeSample(
     total: number,
     activity: FleetActivity,
@@ -187,26 +204,8 @@ export class DashboardData {
   ): Promise<EntrySample | undefined> {
     const { cache, inside } = this.#options;
     const paced = { scan: () => this.#paced({}, signal), healthCheck: () => cache.healthCheck() };
-    async function* count(): AsyncIterable<EntrySample | undefined> {
-      yield await takeSample(paced, inside, total, activity, Number.POSITIVE_INFINITY);
-    }
-    for await (const sample of this.#inTurn(signal, count)) return sample;
-    return undefined;
-  }
-
-  async *#inTurn<T>(signal: AbortSignal, work: () => AsyncIterable<T>): AsyncIterable<T> {
-    const before = this.#scanning;
-    let end: () => void = () => {};
-    this.#scanning = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    try {
-      // A reader that has stopped reading must not keep the others waiting.
-      await Promise.race([before, this.#pause(LONGEST_TURN_MS, signal)]);
-      if (!signal.aborted) yield* work();
-    } finally {
-      end();
-    }
+    const sample = await takeSample(paced, inside, total, activity, Number.POSITIVE_INFINITY);
+    return signal.aborted ? undefined : sample;
   }
 
   async entry(body: Body, { values }: Allowed): Promise<unknown> {
@@ -278,22 +277,10 @@ export class DashboardData {
     return this.#sample.sample;
   }
 
-  /** After a change the sample is out of date. */
-  forgetSample(): void {
+  /** The sample is then out of date, and every open page shows the change. */
+  changed(change: Changed): void {
     this.#sample = undefined;
-  }
-
-  #pause(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#clock.after(ms, done);
-      function done(): void {
-        timer.cancel();
-        signal.removeEventListener("abort", done);
-        resolve();
-      }
-      signal.addEventListener("abort", done, { once: true });
-      if (signal.aborted) done();
-    });
+    this.#changes.add(change);
   }
 }
 

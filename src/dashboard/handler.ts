@@ -1,9 +1,12 @@
 // Answers the requests of the dashboard: who may ask, from where, and what comes back.
 import { BackendError, XCacheError } from "../core/errors.ts";
 import { requireTags } from "../core/keys.ts";
+import { audited, READ_ONLY } from "./audit.ts";
+import type { Changed } from "./changes.ts";
 import type { CheckedOptions } from "./checked-options.ts";
 import { type Allowed, DashboardData, type DashboardExtras } from "./data.ts";
 import type { DashboardAction, Permission } from "./options.ts";
+import { isForeign } from "./origin.ts";
 import { BadRequest, keyIn, messageOf } from "./request-body.ts";
 
 /** The longest body of a request: a key of 64 KiB in JSON. */
@@ -16,10 +19,21 @@ const PLAIN_HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
+/** Lines are to arrive one by one: no proxy shall compress them, and nginx not collect them. */
+const STREAM_HEADERS = {
+  ...PLAIN_HEADERS,
+  "cache-control": "no-store, no-transform",
+  "content-type": "application/x-ndjson; charset=utf-8",
+  "x-accel-buffering": "no",
+} as const;
+
 function json(value: unknown, status = 200): Response {
   const headers = { ...PLAIN_HEADERS, "content-type": "application/json; charset=utf-8" };
   return new Response(JSON.stringify(value), { status, headers });
 }
+
+const FOREIGN =
+  "requests from other origins are refused; behind a proxy, it must pass on Host or send X-Forwarded-Host";
 
 const refusal = (status: number, message: string): Response => json({ error: message }, status);
 
@@ -52,7 +66,7 @@ export class DashboardHandler {
     const { hosts } = this.#options;
     // A name that an attacker has made point here (DNS rebinding).
     if (hosts !== undefined && !hosts.has(host)) return refusal(421, "this host name is not served");
-    if (isForeign(request, host)) return refusal(403, "requests from other origins are refused");
+    if (isForeign(request, host)) return refusal(403, FOREIGN);
     const [, name] = /\/api\/([a-z]+)$/.exec(url.pathname) ?? [];
     const isPage = name === undefined;
     const visitor = await this.#visitor(request, isPage, native);
@@ -125,7 +139,7 @@ export class DashboardHandler {
         return json(await data.doctor());
       case "delete":
         return this.#act({ action: "delete", key: keyIn(body) }, visitor, async () => ({
-          deleted: await this.#options.cache.delete(keyIn(body)),
+          deleted: await this.#options.inside.deleteUnread([keyIn(body)]),
         }));
       case "invalidate":
         return this.#invalidate(body, visitor);
@@ -144,15 +158,14 @@ export class DashboardHandler {
   }
 
   async #act(
-    what: Omit<DashboardAction, "allowed" | "user">,
+    what: Changed,
     { writes: allowed, user }: Visitor,
-    work: () => Promise<unknown>,
+    work: () => Promise<{ readonly deleted?: number; readonly invalidated?: string }>,
   ): Promise<Response> {
-    // Before it happens, so that nothing happens without a trace.
-    await this.#options.onAction({ ...what, allowed, ...(user !== undefined && { user }) });
-    if (!allowed) return refusal(403, "the dashboard is read-only");
-    const done = await work();
-    this.#data.forgetSample();
+    const action: DashboardAction = { ...what, allowed, ...(user !== undefined && { user }) };
+    const done = await audited(this.#options, action, work);
+    if (done === undefined) return refusal(403, READ_ONLY);
+    this.#data.changed(what);
     return json(done);
   }
 
@@ -167,14 +180,6 @@ export class DashboardHandler {
       },
     });
   }
-}
-
-/** A browser says where a request comes from; a request without it is no browser's, or a navigation. */
-function isForeign(request: Request, host: string): boolean {
-  const origin = request.headers.get("origin");
-  if (origin !== null && origin.replace(/^https?:\/\//, "").toLowerCase() !== host) return true;
-  const site = request.headers.get("sec-fetch-site");
-  return request.method !== "GET" && site !== null && site !== "same-origin" && site !== "none";
 }
 
 async function bodyOf(request: Request): Promise<Record<string, unknown>> {
@@ -217,9 +222,7 @@ function stream(request: Request, work: (signal: AbortSignal) => AsyncIterable<u
       void items.return?.();
     },
   });
-  return new Response(body, {
-    headers: { ...PLAIN_HEADERS, "content-type": "application/x-ndjson; charset=utf-8" },
-  });
+  return new Response(body, { headers: STREAM_HEADERS });
 }
 
 interface BuiltPage {

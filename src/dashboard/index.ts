@@ -5,7 +5,13 @@ import { DashboardHandler } from "./handler.ts";
 import { serveNode } from "./node-adapter.ts";
 import type { DashboardOptions } from "./options.ts";
 
-export type { DashboardAction, DashboardOptions, Permission, RequestInfo } from "./options.ts";
+export type {
+  DashboardAction,
+  DashboardOptions,
+  DashboardResult,
+  Permission,
+  RequestInfo,
+} from "./options.ts";
 
 /** The part of a Hono context that is used. */
 export interface HonoContext {

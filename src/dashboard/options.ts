@@ -30,6 +30,16 @@ export interface DashboardAction {
   readonly allowed: boolean;
 }
 
+/** What became of an action. */
+export interface DashboardResult extends DashboardAction {
+  /** False: it was refused, or failed. */
+  readonly ok: boolean;
+  /** How many entries were deleted. */
+  readonly deleted?: number;
+  /** Why it was not carried out. A failed action may have taken effect nevertheless, if the store did not answer. */
+  readonly error?: string;
+}
+
 export interface DashboardOptions {
   readonly cache: XCache;
   /** Shows their deliveries. The states of all processes are shown anyway. */
@@ -49,4 +59,6 @@ export interface DashboardOptions {
   readonly hosts?: readonly string[];
   /** Called before an action, also a refused one. If it throws or rejects, the action is not carried out. */
   readonly onAction?: (action: DashboardAction) => void | Promise<void>;
+  /** Called once after every action, also a refused or failed one. An error of it is a warning, and changes nothing. */
+  readonly onResult?: (result: DashboardResult) => void | Promise<void>;
 }

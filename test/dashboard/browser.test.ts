@@ -1,14 +1,15 @@
 // The dashboard in a real Chromium, on a real Redis with three processes: every screen, filters, actions, hostile content.
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { serveLocally } from "../../src/dashboard/local.ts";
+import { XCache } from "../../src/index.ts";
 import { type Browser, startBrowser } from "../support/browser.ts";
 import { until } from "../support/until.ts";
+import { violations } from "./accessible.ts";
 import { BIDI_KEY, type Fleet, HOSTILE_KEY, startFleet } from "./fleet.ts";
 
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const SCREENS = ["overview", "keys", "tags", "functions", "health", "alerts", "settings"];
 /** Pictures of every screen are kept there if it is set. */
 const PICTURES = process.env.XCACHE_TEST_PICTURES;
@@ -45,15 +46,6 @@ async function show(screen: string): Promise<void> {
 const rows = (label: string): Promise<string[]> =>
   page.getByRole("region", { name: label, exact: true }).locator("tbody tr").allInnerTexts();
 
-async function accessible(): Promise<string[]> {
-  await page.addScriptTag({ path: AXE });
-  return page.evaluate(async () => {
-    type Axe = { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-    const { violations } = await (globalThis as unknown as { axe: Axe }).axe.run();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
-  });
-}
-
 async function picture(path: string): Promise<void> {
   mkdirSync(dirname(path), { recursive: true });
   const devtools = await browser.context.newCDPSession(page);
@@ -83,7 +75,7 @@ test.each([
   for (const screen of SCREENS) {
     await show(screen);
     await page.waitForFunction("document.querySelectorAll('.card').length > 0");
-    expect([screen, await accessible()]).toEqual([screen, []]);
+    expect([screen, await violations(page)]).toEqual([screen, []]);
     const widest = await page.evaluate("document.documentElement.scrollWidth");
     expect([screen, widest]).toEqual([screen, width]);
     if (PICTURES !== undefined) await picture(join(PICTURES, `${screen}-${width}-${theme}.webp`));
@@ -193,6 +185,12 @@ test("functions, health, alerts and settings show what the processes report", {
 });
 
 test("a store that freezes is said, and the page recovers", { timeout: 120_000 }, async () => {
+  // A short deadline, so that it is noticed soon.
+  const cache = new XCache({ ...fleet.config, enableMetrics: false, operationTimeout: 1 });
+  onTestFinished(() => cache.disconnect());
+  const board = await serveLocally({ cache, port: 0, values: false, writes: false, onRequest: () => {} });
+  onTestFinished(() => board.close());
+  await page.goto(board.url);
   await show("overview");
   fleet.server.freeze();
   await page.getByRole("alert").waitFor({ timeout: 60_000 });

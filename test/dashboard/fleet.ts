@@ -43,6 +43,8 @@ process.disconnect();
 
 export interface Fleet {
   readonly server: RedisServer;
+  /** Of every cache of it. */
+  readonly config: { readonly kvUrl: string; readonly keyPrefix: string };
   readonly cache: XCache;
   readonly board: LocalDashboard;
   /** Ten seconds pass for the processes, so that they report. */
@@ -60,7 +62,7 @@ export async function startFleet(): Promise<Fleet> {
   const processes = [1, 2, 3].map((at) => new OwnProcess(SCRIPT, { settings: { config, at } }));
   for (const each of processes) await each.heard("used");
   // As the command line does: it looks and leaves no trace.
-  const cache = new XCache({ ...config, enableMetrics: false, operationTimeout: 5 });
+  const cache = new XCache({ ...config, enableMetrics: false, operationTimeout: 20 });
   await cache.set(HOSTILE_KEY, "<script>document.title='owned'</script>", { ttl: 600, tags: ["<b>tag</b>"] });
   await cache.set(BIDI_KEY, new Map([["when", new Date(0)]]), { ttl: 600, tags: ["users"] });
   await cache.set("x".repeat(60_000), new Uint8Array([0, 1, 255]), { ttl: 600 });
@@ -88,6 +90,7 @@ export async function startFleet(): Promise<Fleet> {
   });
   return {
     server,
+    config,
     cache,
     board,
     report,

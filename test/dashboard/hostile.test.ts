@@ -11,6 +11,7 @@ import { type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
 import { type EntryPage, type EntryScanOptions, XCache } from "../../src/index.ts";
 import { ManualClock, settle } from "../../src/testing/manual-clock.ts";
 import { startRedis } from "../support/redis.ts";
+import { until } from "../support/until.ts";
 
 function opened(options: Partial<DashboardOptions> = {}, kvUrl = "memory://") {
   const cache = new XCache({ kvUrl, keyPrefix: "shop", operationTimeout: 10 });
@@ -210,28 +211,31 @@ it("after an action the counts are new ones", async () => {
   expect(await entries()).toBe(1);
 });
 
-/** A cache whose scan goes on until somebody ends it. */
-function endless(cache: XCache): { readonly ended: Promise<void>; readonly most: () => number } {
+/** A cache whose scan goes on until somebody ends it. `most`: steps at the same time; `scans`: that have made a step. */
+function endless(cache: XCache) {
   let running = 0;
   let most = 0;
+  let scans = 0;
   let end: () => void = () => {};
   const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
   async function* scan({ signal }: EntryScanOptions = {}): AsyncIterable<EntryPage> {
-    most = Math.max(most, ++running);
+    let steps = 0;
     try {
       while (signal?.aborted !== true) {
+        most = Math.max(most, ++running);
         await new Promise(setImmediate);
+        running--;
+        if (steps++ === 0) scans++;
         yield { entries: [], scanned: 0, cursor: undefined };
       }
     } finally {
-      running--;
       end();
     }
   }
   Object.assign(cache, { scan });
-  return { ended, most: () => most };
+  return { ended, most: () => most, scans: () => scans };
 }
 
 it.each([
@@ -262,15 +266,26 @@ it.each([
   await ended;
 });
 
-it("an exact count of tags waits for a scan of keys, and the other way round", async () => {
-  const { cache, call } = opened();
-  const { most } = endless(cache);
-  const keys = await call("keys");
-  const reader = keys.body?.getReader();
-  await reader?.read();
-  const counting = call("tags", { exact: true });
-  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+it("scans take turns step by step: none waits for another to end, or for a reader that has stopped reading", async () => {
+  const { cache, board, call } = opened();
+  const { most, scans } = endless(cache);
+  const counting = new AbortController();
+  const counted = board.fetch(
+    new Request("http://admin.example/api/tags", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"exact":true}',
+      signal: counting.signal,
+    }),
+  );
+  const answers = await Promise.all(["a", "b", "c"].map((prefix) => call("keys", { prefix })));
+  const [stopping, ...others] = answers.map(({ body }) => body?.getReader());
+  await stopping?.read();
+  for (let line = 0; line < 20; line++)
+    for (const reader of others) expect((await reader?.read())?.done).toBe(false);
+  await until(() => scans() === 4, { what: "every scan has begun" });
   expect(most()).toBe(1);
-  await reader?.cancel();
-  void counting;
+  for (const reader of [stopping, ...others]) await reader?.cancel();
+  counting.abort();
+  expect((await counted).status).toBe(200);
 });

@@ -3,15 +3,19 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { DiskBackend } from "../../src/backends/disk/backend.ts";
+import { type CacheInside, insideOf } from "../../src/cache/inside.ts";
 import { type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
 import { type CacheConfig, XCache } from "../../src/index.ts";
+import { exchange } from "../support/exchange.ts";
 import { type RedisServer, startRedis } from "../support/redis.ts";
 import { runFolder } from "../support/run-folder.ts";
 
 const MB = 1_000_000;
 const LARGE = 50 * MB;
-/** Members of containers whose names or contents take long to make. */
-const MANY = 100_000;
+/** Enough members that a container of them takes more than LITTLE to send. */
+const LONG = 300_000;
+/** Of containers whose names or contents take long to make. */
+const MANY = 50_000;
 
 let redis: RedisServer;
 let directory: string;
@@ -68,10 +72,15 @@ interface Shown {
   };
 }
 
+const SENT = /total_net_output_bytes:(\d+)\r\n/;
+
 /** The bytes that the server has sent meanwhile, and the most memory that this process has taken. */
 async function costOf<T>(work: () => Promise<T>): Promise<{ result: T; sent: number; grown: number }> {
-  const sent = async (): Promise<number> =>
-    Number(/total_net_output_bytes:(\d+)/.exec(await redis.cli("INFO", "stats"))?.[1]);
+  const sent = async (): Promise<number> => {
+    const peer = { port: redis.port, timeoutMs: 20_000 };
+    const stats = await exchange(peer, "INFO stats\r\n", (reply) => SENT.test(reply));
+    return Number(SENT.exec(stats)?.[1]);
+  };
   const before = await sent();
   const held = memory();
   let most = held;
@@ -158,7 +167,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
   });
 
   it.each([
-    ["list", () => Array.from({ length: MB }, (_, at) => at), "array", "0,"],
+    ["list", () => Array.from({ length: LONG }, (_, at) => at), "array", "0,"],
     ["map", () => new Map(Array.from({ length: MANY }, (_, at) => [`k${at}`, at])), "map", "'k0' => 0"],
     ["set", () => new Set(Array.from({ length: MANY }, (_, at) => at)), "set", "0,"],
     [
@@ -167,9 +176,9 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
       "object",
       "[redacted]",
     ],
-    ["nested", () => ({ deep: { list: Array.from({ length: MB }, (_, at) => at) } }), "object", "list: ["],
+    ["nested", () => ({ deep: { list: Array.from({ length: LONG }, (_, at) => at) } }), "object", "list: ["],
     ["bytes", () => new Uint8Array(5 * MB).fill(65), "uint8array", "AAAA"],
-    ["floats", () => new Float64Array(MB), "float64array", "0,"],
+    ["floats", () => new Float64Array(LONG), "float64array", "0,"],
   ])("the first members of a long %s are shown", { timeout: 120_000 }, async (kind, make, type, part) => {
     const { cache, call } = opened(settings(), { values: true });
     await cache.set("many", make());
@@ -178,7 +187,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
     expect(result.value).toMatchObject({ type, cut: true });
     expect(result.value?.text).toContain(part);
     expect(result.value?.text).not.toContain("p-1");
-    const members = { list: MB, map: MANY, set: MANY, object: MANY }[kind as string];
+    const members = { list: LONG, map: MANY, set: MANY, object: MANY }[kind as string];
     if (members !== undefined) expect(result.value?.members).toBe(members);
     expect(await cache.inspect("many")).toMatchObject({ type });
   });
@@ -236,7 +245,7 @@ describe.each(["redis", "disk"])("stored otherwise, on %s", (store) => {
       { ...settings(), encryption: { keys: { a: "0123456789 a secret" } } },
       { values: true },
     );
-    await cache.set("big", "y".repeat(LARGE), { tags: ["t"] });
+    await cache.set("big", "y".repeat(5 * MB), { tags: ["t"] });
     await cache.set("small", { name: "Ada" });
     const { result, sent } = await costOf(() => call<Shown>("entry", { key: "big" }));
     expect(sent).toBeLessThan(LITTLE);
@@ -248,6 +257,36 @@ describe.each(["redis", "disk"])("stored otherwise, on %s", (store) => {
     expect(info).toMatchObject({ tags: ["t"] });
     expect(info).not.toHaveProperty("type");
     expect(await cache.exists("big")).toBe(true);
+  });
+});
+
+describe.each(["redis", "disk", "encrypted"])("removed, on %s", (store) => {
+  const settings = (): CacheConfig =>
+    store === "encrypted"
+      ? { ...STORES.redis?.(), encryption: { keys: { a: "0123456789 a secret" } } }
+      : (STORES[store] as () => CacheConfig)();
+
+  it("a large value is deleted from the dashboard, the command line and by a pattern without being read", {
+    timeout: 60_000,
+  }, async () => {
+    const { cache, call } = opened(settings(), { writes: true });
+    const inside = insideOf(cache) as CacheInside;
+    const value = "y".repeat(5 * MB);
+    for (const [what, work] of Object.entries({
+      dashboard: () => call<{ deleted: number }>("delete", { key: "big" }).then(({ deleted }) => deleted),
+      "command line": () => inside.deleteUnread(["big", "small", "missing"]),
+      pattern: () => cache.invalidatePattern("*"),
+    })) {
+      await cache.set("big", value, { tags: ["t"] });
+      if (what !== "dashboard") await cache.set("small", 1);
+      const { result, sent } = await costOf<number>(work);
+      expect([what, result, sent < LITTLE || sent]).toEqual([what, what === "dashboard" ? 1 : 2, true]);
+      expect(await cache.exists("big")).toBe(false);
+    }
+    // An entry whose tag was invalidated is removed, and was not live.
+    await cache.set("big", value, { tags: ["t"] });
+    await cache.invalidateTags("t");
+    expect(await inside.deleteUnread(["big"])).toBe(0);
   });
 });
 

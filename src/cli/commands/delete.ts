@@ -1,4 +1,5 @@
 // xcache delete: removes entries by key.
+import { type CacheInside, insideOf } from "../../cache/inside.ts";
 import type { CommandInput } from "../command-spec.ts";
 import type { CommandContext } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
@@ -9,7 +10,7 @@ export function run(context: CommandContext, { args }: CommandInput): Promise<Ex
   const { out } = context;
   const keys = [...new Set(args)];
   return withSession(context, async ({ cache }) => {
-    const deleted = await cache.delete(keys);
+    const deleted = await (insideOf(cache) as CacheInside).deleteUnread(keys);
     if (out.json) await out.jsonLine({ requested: keys.length, deleted });
     else await out.line(`deleted ${countText(deleted)} of ${counted(keys.length, "key")}`);
     return EXIT.ok;

@@ -9,6 +9,9 @@ import { runChecks } from "../doctor/checks.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 
+const PRIVATE =
+  "memory:// is private to each process, so this one is empty: mount dashboard() in the application to see its cache";
+
 interface Options {
   readonly port?: number;
   readonly allowWrites?: boolean;
@@ -24,6 +27,7 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
   const { port = 0, allowWrites = false, showValues = false, open = true, idle } = options as Options;
   const work = async (session: Session): Promise<ExitCode> => {
     const quiet = new Idle(session, idle);
+    const note = session.store.backend.name === "memory" ? PRIVATE : undefined;
     const served = await serveLocally({
       cache: session.cache,
       port,
@@ -31,6 +35,7 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
       writes: allowWrites,
       onRequest: (count) => quiet.changed(count),
       settings: settingsOf(session),
+      ...(note !== undefined && { note }),
       doctor: async () => (await runChecks(session)).findings,
     }).catch((error: NodeJS.ErrnoException) => {
       throw new CommandError(
@@ -53,6 +58,7 @@ export function run(context: CommandContext, { options }: CommandInput): Promise
       out.note(
         `${allowWrites ? "writes allowed" : "read-only"}; the address contains a secret; press Ctrl-C to stop`,
       );
+      if (note !== undefined) out.note(note);
       await out.flush();
       if (open && out.isTerminal) openBrowser(served.url);
       await quiet.until(stop);

@@ -27,6 +27,9 @@ import { OwnExpiries } from "./own-expiries.ts";
 /** Smaller differences come from reading two clocks one after the other. */
 const BACKLASH_MS = 0.5;
 
+/** From here on, one more round trip costs less than to transfer a payload in vain. */
+export const LARGE_BYTES = 64 * 1024;
+
 type Found = StoreRecord | undefined;
 type Ending = Pick<Outcome<void>, "isOver">;
 
@@ -216,6 +219,16 @@ export class OutboxBackend implements Backend {
 
   take(key: string): Promise<Found> {
     return this.#afterFlush([key], () => this.#backend.take(key));
+  }
+
+  /** As `take`, where the payload is small; a large one stays where it is until it is gone. */
+  async takeUnread(key: string): Promise<Found> {
+    if (this.#backend.readHead === undefined) return this.take(key);
+    const head = await this.readHead(key, 0);
+    if (head === undefined || head.payloadBytes < LARGE_BYTES) return this.take(key);
+    const { won } = await this.swap(key, head.record.version, undefined);
+    // Replaced meanwhile.
+    return won ? head.record : this.take(key);
   }
 
   takeMany(keys: readonly string[]): Promise<readonly Found[]> {

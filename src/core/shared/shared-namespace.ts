@@ -8,6 +8,7 @@ import type { FailoverSubject } from "../invalidation/failover.ts";
 import { entryOf, isFresh } from "../invalidation/liveness.ts";
 import { NamespaceStamps } from "../invalidation/namespace-stamps.ts";
 import type { PendingInvalidation } from "../invalidation/outbox.ts";
+import { LARGE_BYTES } from "../invalidation/outbox-backend.ts";
 import type { Spelling } from "../keys.ts";
 import type {
   Admission,
@@ -162,10 +163,13 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     await this.#changeEntries<void>("set", keys, (call) => this.#stampAndWrite(payloads, options, call));
   }
 
-  delete(keys: readonly string[]): Promise<number> {
+  delete(keys: readonly string[], unread = false): Promise<number> {
     return this.#changeEntries("delete", keys, async () => {
       const { backend } = this.#store;
-      const records = await backend.takeMany(keys.map(this.names.entry));
+      const spelled = keys.map(this.names.entry);
+      const records = unread
+        ? await Promise.all(spelled.map((key) => backend.takeUnread(key)))
+        : await backend.takeMany(spelled);
       const live = await Promise.all(
         keys.map(async (key, at) => {
           const entry = entryOf(records[at], this.names.entry(key));
@@ -186,8 +190,10 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     try {
       // Leases are among the records: deleting one revokes a load in flight.
       for await (const batch of this.#scan.records(signal)) {
-        const keys = batch.map(({ key }) => this.names.keyOf(key)).filter(matches);
-        if (keys.length > 0) live += await this.delete(keys);
+        const matched = batch.filter(({ key }) => matches(this.names.keyOf(key)));
+        const keys = matched.map(({ key }) => this.names.keyOf(key));
+        const hasLarge = matched.some(({ bytes }) => bytes >= LARGE_BYTES);
+        if (keys.length > 0) live += await this.delete(keys, hasLarge);
       }
     } catch (error) {
       // Which keys remain is unknown, so the whole namespace is invalidated.
