@@ -103,7 +103,7 @@ export class ReadyResponse {
   }
 
   notModified(now: number, cacheStatus?: string): Reply {
-    this.#notModified ??= this.#block(notModifiedHeaders(this.head.headers, this.etag));
+    this.#notModified ??= this.#block(notModifiedHeaders(this.head.headers));
     return {
       status: 304,
       message: "",

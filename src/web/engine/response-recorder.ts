@@ -1,8 +1,8 @@
 // Records the handler's response on its way to the client and turns it into the stored one.
 
 import type { Timer } from "../../core/clock.ts";
-import type { Exchange, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
-import { fieldOf, filterFields, type HeaderList, hasField, withField } from "../message/header-list.ts";
+import type { Exchange, Reply, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
+import { fieldOf, type HeaderList, hasField, withField } from "../message/header-list.ts";
 import { parseSeconds } from "../protocol/cache-control.ts";
 import type { ForwardReason, StatusField } from "../protocol/cache-status.ts";
 import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
@@ -57,15 +57,6 @@ export interface RecorderOptions {
   readonly onSent: () => void;
 }
 
-/** Fields that describe content, which a 304 does not have. */
-const BODY_FIELDS = new Set([
-  "content-type",
-  "content-length",
-  "content-encoding",
-  "content-range",
-  "transfer-encoding",
-]);
-
 const WITHHOLD: Verdict = { head: undefined, wantsBody: false };
 const WITHHOLD_AND_COLLECT: Verdict = { head: undefined, wantsBody: true };
 
@@ -78,6 +69,8 @@ export class ResponseRecorder implements Tap {
   #response: ResponseHead | undefined;
   #plan: StoragePlan | undefined;
   #isWithheld = false;
+  /** The 304 for a client that has the response already. It is sent once the handler, which does not know, has ended. */
+  #notModified: Reply | undefined;
   #isGivenUp = false;
   #streamTimer: Timer | undefined;
   /** The fields to store, except an ETag that is computed from the complete body. */
@@ -113,7 +106,7 @@ export class ResponseRecorder implements Tap {
     const length = parseSeconds(fieldOf(response.headers, "content-length"));
     const isTooLong = this.#body.isTooLarge || (length !== undefined && length > maxBodyBytes);
     const plan = this.#isGivenUp ? "timeout" : isTooLong ? "size" : this.#options.plan(response);
-    if (typeof plan === "string") return this.#refuse(response, plan, body !== undefined);
+    if (typeof plan === "string") return this.#refuse(response, plan);
     this.#plan = plan;
     const verdict = this.#accept(response, plan, body);
     if (verdict.wantsBody)
@@ -149,6 +142,13 @@ export class ResponseRecorder implements Tap {
     this.#isGivenUp = true;
     this.#streamTimer?.cancel();
     this.#settle({ kind: "unstorable", reason });
+    this.withheld();
+  }
+
+  withheld(): void {
+    const reply = this.#notModified;
+    this.#notModified = undefined;
+    if (reply !== undefined) this.#options.exchange.reply(reply);
   }
 
   #fail(body: Uint8Array | undefined): void {
@@ -178,6 +178,7 @@ export class ResponseRecorder implements Tap {
     this.#streamTimer?.cancel();
     if (this.#isWithheld) this.#fail(undefined);
     else this.#settle({ kind: "aborted" });
+    this.withheld();
   }
 
   #finish(response: ResponseHead, plan: StoragePlan): void {
@@ -199,15 +200,15 @@ export class ResponseRecorder implements Tap {
     this.#settle({ kind: "whole", head, body, plan, response });
   }
 
-  #refuse(response: ResponseHead, detail: string, isWhole: boolean): Verdict {
+  #refuse(response: ResponseHead, detail: string): Verdict {
     const { statusField, reason } = this.#options;
     this.#settle({ kind: "unstorable", reason: detail });
     const headers = statusField.add(response.headers, statusField.forwarded({ reason, detail }));
-    if (isWhole && this.#isNotModifiedFor(response.status, response.headers)) {
-      return this.#notModified(filterFields(headers, (name) => !BODY_FIELDS.has(name)));
-    }
     this.#options.onSent();
-    return { head: { ...response, headers }, wantsBody: false };
+    if (!this.#isNotModifiedFor(response.status, response.headers))
+      return { head: { ...response, headers }, wantsBody: false };
+    this.#options.exchange.reply(notModified(headers));
+    return WITHHOLD;
   }
 
   #accept(response: ResponseHead, plan: StoragePlan, body: Uint8Array | undefined): Verdict {
@@ -233,21 +234,19 @@ export class ResponseRecorder implements Tap {
     // RFC 9110, 6.6.1: a recipient adds Date to a response without one.
     if (!hasField(stored, "date")) stored.push("Date", formatHttpDate(now()));
     this.#stored = stored;
-    const cacheStatus = statusField.forwarded({ reason, isStored: true });
-    if (body !== undefined && this.#isNotModifiedFor(response.status, sent)) {
-      const kept = notModifiedHeaders(sent, fieldOf(sent, "etag"));
-      this.#accepted = kept;
-      return this.#notModified(statusField.add(kept, cacheStatus));
-    }
     this.#options.onSent();
     this.#accepted = sent;
-    return {
-      head: { ...response, headers: statusField.add(sent, cacheStatus) },
-      wantsBody: body === undefined,
-    };
+    const wantsBody = body === undefined;
+    const given = statusField.add(sent, statusField.forwarded({ reason, isStored: true }));
+    if (!this.#isNotModifiedFor(response.status, sent))
+      return { head: { ...response, headers: given }, wantsBody };
+    this.#notModified = notModified(given);
+    if (wantsBody) return WITHHOLD_AND_COLLECT;
+    this.withheld();
+    return WITHHOLD;
   }
 
-  /** The handler did not see the client's conditions: they are evaluated here, if the whole body is known. */
+  /** The handler did not see the client's conditions: they are evaluated here. */
   #isNotModifiedFor(status: number, headers: HeaderList): boolean {
     if (status !== 200) return false;
     const { request } = this.#options.exchange;
@@ -255,10 +254,14 @@ export class ResponseRecorder implements Tap {
     const lastModified = fieldOf(headers, "last-modified");
     return isNotModified(request, { etag, lastModified, date: undefined }, this.#options.now());
   }
+}
 
-  #notModified(headers: HeaderList): Verdict {
-    this.#options.onSent();
-    this.#options.exchange.reply({ status: 304, message: "", headers, body: undefined, isPlain: false });
-    return WITHHOLD;
-  }
+function notModified(headers: HeaderList): Reply {
+  return {
+    status: 304,
+    message: "",
+    headers: notModifiedHeaders(headers),
+    body: undefined,
+    isPlain: false,
+  };
 }

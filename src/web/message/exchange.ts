@@ -88,6 +88,8 @@ export interface Tap {
   sent?(headers: HeaderList): void;
   /** The handler wants the client to have what it wrote so far: it streams. */
   flushed?(): void;
+  /** A withheld response is complete: the time to reply in its place. Called before `end`. */
+  withheld?(): void;
   /** The handler's response is complete. */
   end(): void;
   /** The response ended early: the client disconnected or the handler failed. */

@@ -33,23 +33,17 @@ export function hasPrecondition(request: RequestInfo): boolean {
   return request.header("if-match") !== undefined || request.header("if-unmodified-since") !== undefined;
 }
 
-const IN_304 = new Set([
-  "cache-control",
-  "cdn-cache-control",
-  "content-location",
-  "date",
-  "etag",
-  "expires",
-  "vary",
+/** They describe content, which a 304 does not have. */
+const OF_CONTENT = new Set([
+  "content-encoding",
+  "content-language",
+  "content-length",
+  "content-range",
+  "content-type",
+  "transfer-encoding",
 ]);
 
-/** The fields of a 304 (RFC 9110, 15.4.5), and the CORS fields a browser needs to expose the response. */
-export function notModifiedHeaders(headers: HeaderList, etag: string | undefined): string[] {
-  return filterFields(
-    headers,
-    (name) =>
-      IN_304.has(name) ||
-      name.startsWith("access-control-") ||
-      (name === "last-modified" && etag === undefined),
-  );
+/** The fields of a 304 (RFC 9110, 15.4.5): as frameworks do, all but those that describe its content. */
+export function notModifiedHeaders(headers: HeaderList): string[] {
+  return filterFields(headers, (name) => !OF_CONTENT.has(name));
 }
