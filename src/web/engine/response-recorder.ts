@@ -9,7 +9,7 @@ import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
 import { makeEtag } from "../protocol/etag.ts";
 import { formatHttpDate } from "../protocol/http-date.ts";
 import { isPersonal, type StoragePlan } from "../protocol/policy.ts";
-import { addedControl, ownControl, storableHeaders, withVaryCookie } from "../protocol/stored-headers.ts";
+import { addedControl, ownControl, storableHeaders, withVary } from "../protocol/stored-headers.ts";
 import { BodyCollector } from "./body-collector.ts";
 import type { StoredHead } from "./stored-response.ts";
 
@@ -43,10 +43,9 @@ export interface RecorderOptions {
   readonly streamAfterMs: number;
   readonly maxBodyBytes: number;
   readonly etag: "weak" | "strong";
-  readonly varyBy: readonly string[];
   readonly cacheControlExtra: string | undefined;
-  /** Whether Vary: Cookie goes with an added lifetime. */
-  readonly varyCookie: boolean;
+  /** The names that are added to Vary. */
+  readonly addedVary: (plan: StoragePlan) => readonly string[];
   /** The request to the handler carries the stored validators. */
   readonly isRevalidation: boolean;
   /** A stored response may be served instead of an error. */
@@ -212,17 +211,14 @@ export class ResponseRecorder implements Tap {
   }
 
   #accept(response: ResponseHead, plan: StoragePlan, body: Uint8Array | undefined): Verdict {
-    const { statusField, reason, exchange, etag, now, varyBy, cacheControlExtra, varyCookie } = this.#options;
+    const { statusField, reason, exchange, etag, now, cacheControlExtra, addedVary } = this.#options;
     const { headers } = response;
     this.#isOwnValidator = hasField(headers, "etag") || hasField(headers, "last-modified");
     const added: [string, string][] = [];
-    if (varyBy.length > 0) added.push(["Vary", plan.vary.join(", ")]);
+    const vary = fieldOf(withVary(headers, addedVary(plan)), "vary");
+    if (vary !== fieldOf(headers, "vary")) added.push(["Vary", vary!]);
     if (plan.addedMaxAge !== undefined) {
       added.push(["Cache-Control", addedControl(headers, plan.addedMaxAge, cacheControlExtra)]);
-    }
-    if (varyCookie && plan.addedMaxAge !== undefined) {
-      const vary = varyBy.length === 0 ? headers : ["vary", plan.vary.join(", ")];
-      added.push(["Vary", fieldOf(withVaryCookie(vary), "vary")!]);
     }
     if (body !== undefined && !hasField(headers, "etag")) added.push(["ETag", makeEtag(body, etag)]);
     let sent: HeaderList = headers;

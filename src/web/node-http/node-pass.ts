@@ -61,7 +61,10 @@ function withFields(given: unknown[], added: readonly string[]): unknown[] {
 /** A repeated field becomes one with several values. */
 function recordOf(list: HeaderList): Record<string, string | readonly string[]> {
   const record: Record<string, string | readonly string[]> = {};
-  setFields({ setHeader: (name, value) => void (record[name] = value) }, list);
+  const setHeader = (name: string, value: string | readonly string[]): void => {
+    record[name] = value;
+  };
+  setFields({ setHeader }, list);
   return record;
 }
 

@@ -73,32 +73,35 @@ describe.each([
     Object.entries(ACCIDENTS).flatMap(([name, accident]) =>
       [false, true].map((isFramed) => [name, isFramed ? "with" : "without", accident, isFramed] as const),
     ),
-  )("half of a response is not all of it if %s, %s a Content-Length", async (_name, _framing, accident, isFramed) => {
-    let own: IncomingMessage | undefined;
-    let onHalf = (): void => {};
-    const half = new Promise<void>((resolve) => {
-      onHalf = resolve;
-    });
-    async function* interrupted(request: IncomingMessage): AsyncGenerator<string> {
-      yield HALF;
-      await half;
-      yield accident(request);
-    }
-    const length = isFramed ? { "content-length": String(PAGE.length) } : {};
-    const script: Script = ({ call }) => ({
-      headers: { "content-type": "text/plain", ...length },
-      body: call > 1 ? PAGE : Readable.from(interrupted(own!), { objectMode: false }),
-    });
-    const around = (request: IncomingMessage, run: () => void): void => {
-      own ??= request;
-      run();
-    };
-    const { port, ask } = await subject(adapter, script, {}, around, open);
-    const client = open === listen ? clientOf(port, ask) : clientOfHttp2(port);
-    await client.interrupted("/page", onHalf);
-    for (let visit = 0; visit < 2; visit++) {
-      const { status, body } = await client.get("/page");
-      expect([status, body]).toEqual([200, PAGE]);
-    }
-  });
+  )(
+    "half of a response is not all of it if %s, %s a Content-Length",
+    async (_name, _framing, accident, isFramed) => {
+      let own: IncomingMessage | undefined;
+      let onHalf = (): void => {};
+      const half = new Promise<void>((resolve) => {
+        onHalf = resolve;
+      });
+      async function* interrupted(request: IncomingMessage): AsyncGenerator<string> {
+        yield HALF;
+        await half;
+        yield accident(request);
+      }
+      const length = isFramed ? { "content-length": String(PAGE.length) } : {};
+      const script: Script = ({ call }) => ({
+        headers: { "content-type": "text/plain", ...length },
+        body: call > 1 ? PAGE : Readable.from(interrupted(own!), { objectMode: false }),
+      });
+      const around = (request: IncomingMessage, run: () => void): void => {
+        own ??= request;
+        run();
+      };
+      const { port, ask } = await subject(adapter, script, {}, around, open);
+      const client = open === listen ? clientOf(port, ask) : clientOfHttp2(port);
+      await client.interrupted("/page", onHalf);
+      for (let visit = 0; visit < 2; visit++) {
+        const { status, body } = await client.get("/page");
+        expect([status, body]).toEqual([200, PAGE]);
+      }
+    },
+  );
 });

@@ -207,36 +207,37 @@ describe.each(Object.entries(ADAPTERS))("on %s", (_, build) => {
   const [one, other] = [1, 2].map(() => new XCache({ backend: new MemoryBackend() }));
   afterAll(() => Promise.all([one!.disconnect(), other!.disconnect()]));
 
-  test.each(
-    Object.entries(STACKS),
-  )("with %s any response is the same on every visit, and an endless one is cancelled", async (name, stack) => {
-    const [bare, cached] = [new Stage(), new Stage()];
-    const [ask, askCached] = [build(bare, []), build(cached, stack(one!, other!))];
-    const programs = name === "one cache" ? PROGRAMS : PROGRAMS / 5;
-    let runs = 0;
-    stacks++;
-    const check = async (own: Program): Promise<void> => {
-      const path = `/${stacks}/program-${runs++}`;
-      for (const stage of [bare, cached]) stage.programs.set(path, own);
-      const request = (): Request => new Request(`http://site.test${path}`, { method: own.method });
-      const expected = await read(() => ask(request()));
-      for (const visit of ["first", "second", "third"]) {
-        const got = await read(() => askCached(request()));
-        const wanted = expectedOf(expected, got);
-        expect({ ...got, headers: got.headers?.toSorted() }, `${visit} visit`).toEqual({
-          ...wanted,
-          headers: wanted.headers?.toSorted(),
-        });
-      }
-    };
-    const property = fc.asyncProperty(
-      fc.array(program, { minLength: 1, maxLength: AT_ONCE, size: "max" }),
-      async (all) => {
-        const outcomes = await Promise.allSettled(all.map(check));
-        for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-      },
-    );
-    await fc.assert(property, { numRuns: Math.ceil((2 * programs) / AT_ONCE), seed: SEED });
-    await until(() => cached.endless === bare.endless, { what: "endless streams are cancelled" });
-  });
+  test.each(Object.entries(STACKS))(
+    "with %s any response is the same on every visit, and an endless one is cancelled",
+    async (name, stack) => {
+      const [bare, cached] = [new Stage(), new Stage()];
+      const [ask, askCached] = [build(bare, []), build(cached, stack(one!, other!))];
+      const programs = name === "one cache" ? PROGRAMS : PROGRAMS / 5;
+      let runs = 0;
+      stacks++;
+      const check = async (own: Program): Promise<void> => {
+        const path = `/${stacks}/program-${runs++}`;
+        for (const stage of [bare, cached]) stage.programs.set(path, own);
+        const request = (): Request => new Request(`http://site.test${path}`, { method: own.method });
+        const expected = await read(() => ask(request()));
+        for (const visit of ["first", "second", "third"]) {
+          const got = await read(() => askCached(request()));
+          const wanted = expectedOf(expected, got);
+          expect({ ...got, headers: got.headers?.toSorted() }, `${visit} visit`).toEqual({
+            ...wanted,
+            headers: wanted.headers?.toSorted(),
+          });
+        }
+      };
+      const property = fc.asyncProperty(
+        fc.array(program, { minLength: 1, maxLength: AT_ONCE, size: "max" }),
+        async (all) => {
+          const outcomes = await Promise.allSettled(all.map(check));
+          for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+        },
+      );
+      await fc.assert(property, { numRuns: Math.ceil((2 * programs) / AT_ONCE), seed: SEED });
+      await until(() => cached.endless === bare.endless, { what: "endless streams are cancelled" });
+    },
+  );
 });

@@ -231,7 +231,13 @@ const ROWS: Record<string, Row> = {
   ),
   "@fastify/rate-limit": onFastify((app) => void app.register(fastifyRateLimit, { max: 1_000 })),
   "@fastify/static": onFastify(
-    (app) => void app.register(fastifyStatic, { root: folderWithFile(), prefix: "/", wildcard: false, maxAge: MAX_AGE_MS }),
+    (app) =>
+      void app.register(fastifyStatic, {
+        root: folderWithFile(),
+        prefix: "/",
+        wildcard: false,
+        maxAge: MAX_AGE_MS,
+      }),
     asksForFile,
   ),
   "@fastify/helmet": onFastify((app) => void app.register(fastifyHelmet)),

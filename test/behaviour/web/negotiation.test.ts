@@ -1,7 +1,7 @@
 // Encodings, conditions and ranges with the real middleware that implements them, inside and outside of the cache: two clients,
 // of which one accepts gzip, get on every visit what the same application sends without the cache.
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import type { RequestListener } from "node:http";
+import { Agent, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -46,6 +46,8 @@ interface Row {
   readonly serve: (place: Place) => RequestListener | Promise<RequestListener>;
   /** Whether the path is that of a file. Without: a page that a handler sends. */
   readonly isFile: boolean;
+  /** Whether files have routes, which are behind the cache wherever they are registered. */
+  readonly isRouted?: boolean;
 }
 
 const options = () => ({ cache: memoryCache().cache, ttl: 300, varyCookie: false });
@@ -80,6 +82,7 @@ const onKoa =
   (middleware: () => Koa.Middleware[], Application = Koa): Row["serve"] =>
   (place) => {
     const app = new Application();
+    app.silent = true;
     if (place === "inside") app.use(koaCache(options()));
     for (const each of middleware()) app.use(each);
     if (place === "outside") app.use(koaCache(options()));
@@ -118,13 +121,16 @@ const ROWS: Record<string, Row> = {
   "serve-static on Express 4": file(onExpress(() => [expressFiles()], express4)),
   "serve-static behind compression": file(onExpress(() => [compression({ threshold: 0 }), expressFiles()])),
   "@fastify/compress": page(onFastify(fastifyPacks)),
-  "@fastify/static": file(onFastify(fastifyFiles)),
-  "@fastify/static behind @fastify/compress": file(
-    onFastify((app) => {
-      fastifyPacks(app);
-      fastifyFiles(app);
-    }),
-  ),
+  "@fastify/static": { ...file(onFastify(fastifyFiles)), isRouted: true },
+  "@fastify/static behind @fastify/compress": {
+    ...file(
+      onFastify((app) => {
+        fastifyPacks(app);
+        fastifyFiles(app);
+      }),
+    ),
+    isRouted: true,
+  },
   "koa-compress": page(onKoa(() => [koaPacks()])),
   "koa-compress on Koa 2": page(onKoa(() => [koaPacks()], Koa2)),
   "koa-static": file(onKoa(() => [koaFiles()])),
@@ -151,11 +157,15 @@ const CLIENTS: Readonly<Record<string, Fields>> = {
 const ASKS: Record<string, (held: Got) => Fields | undefined> = {
   GET: () => ({}),
   HEAD: () => ({}),
-  "If-None-Match": ({ headers }) => (headers.etag === undefined ? undefined : { "if-none-match": headers.etag }),
+  "If-None-Match": ({ headers }) =>
+    headers.etag === undefined ? undefined : { "if-none-match": headers.etag },
   "another If-None-Match": () => ({ "if-none-match": '"another"' }),
   "If-Modified-Since": ({ headers }) =>
     headers["last-modified"] === undefined ? undefined : { "if-modified-since": headers["last-modified"] },
 };
+
+/** Conditions that hold. */
+const HELD = ["If-None-Match", "If-Modified-Since"];
 
 const FILE_ASKS: typeof ASKS = {
   "a range": () => ({ range: "bytes=2-4" }),
@@ -173,8 +183,14 @@ const NOT_COMPARED = new Set([
   ...["age", "cache-status", "connection", "content-length", "date", "keep-alive", "transfer-encoding"],
 ]);
 
+interface Seen {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
 /** What a client makes of a response. */
-function seen({ status, headers, bytes }: Got): Record<string, unknown> {
+function seen({ status, headers, bytes }: Got): Seen {
   const isPacked = headers["content-encoding"] === "gzip" && bytes.length > 0 && status === 200;
   const fields = Object.entries(headers).filter(([name]) => !NOT_COMPARED.has(name));
   return {
@@ -184,30 +200,67 @@ function seen({ status, headers, bytes }: Got): Record<string, unknown> {
   };
 }
 
-/** A lifetime and an ETag are added where the application has none. */
-function withAdded(expected: Got, got: Got): Got {
+/** Fields in which one kind of response may differ from that of the application. */
+const UNLIKE: Readonly<Record<number | string, readonly string[]>> = {
+  // Some give every part its own tag.
+  206: ["etag"],
+  // Some compress what is not there, or give what is compressed another tag; what is outside adds to whole responses only.
+  304: ["content-encoding", "etag", "vary"],
+  // A stored response to GET answers it, which was compressed.
+  HEAD: ["content-encoding", "etag", "vary"],
+};
+
+function without({ headers, ...rest }: Seen, names: readonly string[] = []): Seen {
+  const kept = Object.entries(headers).filter(([name]) => !names.includes(name));
+  return { ...rest, headers: Object.fromEntries(kept) };
+}
+
+/** The cache adds a lifetime and an ETag where there are none, and its own comes first for middleware outside of it. */
+function withAdded(expected: Seen, got: Seen, place: Place): Seen {
   const headers = { ...expected.headers };
-  for (const name of ["etag", "cache-control"] as const) headers[name] ??= got.headers[name];
+  for (const name of ["etag", "cache-control"]) {
+    const isOwn = headers[name] === undefined || (name === "etag" && place === "outside");
+    if (isOwn && got.headers[name] !== undefined) headers[name] = got.headers[name];
+  }
   return { ...expected, headers };
+}
+
+/** Whether the cache does for an application what that cannot do: answer a condition that it invited, or send a part. */
+function isExtra(what: string, expected: Seen, got: Seen): boolean {
+  // Hono calls the whole a part.
+  if (what === "two ranges" && expected.status === 206) return got.status === 200 && got.body === expected.body;
+  if (expected.status !== 200) return false;
+  return (HELD.includes(what) && got.status === 304) || (what in FILE_ASKS && got.status === 206);
 }
 
 const isHit = ({ headers }: Got): boolean => String(headers["cache-status"]).startsWith("xcache; hit");
 
-describe.each(Object.entries(ROWS))("%s", (_, { serve, isFile }) => {
+describe.each(Object.entries(ROWS))("%s", (_, { serve, isFile, isRouted = false }) => {
   const path = isFile ? "/file.txt" : "/page";
   const asks = Object.entries(isFile ? { ...ASKS, ...FILE_ASKS } : ASKS);
   // Outside, the file is sent before the cache is reached.
-  const isCachedIn = (place: Place): boolean => !(isFile && place === "outside");
+  const isCachedIn = (place: Place): boolean => !isFile || isRouted || place === "inside";
 
   async function open(place: Place) {
     const [bare, cached] = [await listen(await serve("without the cache")), await listen(await serve(place))];
+    // A client that closes its connection may be gone before the handler has ended.
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
     /** What the client gets from both, each with the fields that belong to what it got from it before. */
-    return async (name: string, method: string, fields: [Fields, Fields], what: string) => {
-      const [expected, got] = [
-        await ask(bare, path, { method, headers: { ...CLIENTS[name], ...fields[0] } }),
-        await ask(cached, path, { method, headers: { ...CLIENTS[name], ...fields[1] } }),
-      ] as const;
-      expect(seen(got), `${what} by ${name}`).toEqual(seen(withAdded(expected, got)));
+    return async (name: string, what: string, fields: readonly [Fields, Fields] = [{}, {}]) => {
+      const method = what === "HEAD" ? what : "GET";
+      const [bareHeaders, headers] = fields.map((own) => ({ ...CLIENTS[name], ...own }));
+      const expected = await ask(bare, path, { method, headers: bareHeaders!, agent });
+      const got = await ask(cached, path, { method, headers: headers!, agent });
+      const [own, other] = [seen(got), seen(expected)];
+      if (!isExtra(what, other, own)) {
+        const unlike = UNLIKE[method] ?? UNLIKE[other.status];
+        const wanted = without(withAdded(other, own, place), unlike);
+        const compared = without(own, unlike);
+        // A 304 may have more fields of the response that it is about.
+        if (other.status === 304) expect(compared, `${what} by ${name}`).toMatchObject(wanted);
+        else expect(compared, `${what} by ${name}`).toEqual(wanted);
+      }
       return [expected, got] as const;
     };
   }
@@ -220,32 +273,34 @@ describe.each(Object.entries(ROWS))("%s", (_, { serve, isFile }) => {
   ] as const)("%s of the cache, for clients that come in the order %j", async (place, order) => {
     const visit = await open(place);
     const held = new Map<string, readonly [Got, Got]>();
-    for (const name of order) held.set(name, await visit(name, "GET", [{}, {}], "first visit"));
+    for (const name of order) held.set(name, await visit(name, "first visit"));
     for (const [what, fieldsFor] of asks) {
       for (const name of order) {
         const [bareFields, fields] = held.get(name)!.map(fieldsFor);
         if (bareFields === undefined) continue;
-        const method = what === "HEAD" ? what : "GET";
-        const [, got] = await visit(name, method, [bareFields, fields!], what);
-        expect(isHit(got), `${what} by ${name} is a hit`).toBe(isCachedIn(place));
+        const [, got] = await visit(name, what, [bareFields, fields!]);
+        // Parts of a compressed response are for the application to make.
+        const isPacked = held.get(name)![1].headers["content-encoding"] === "gzip" && "range" in fields!;
+        if (!isPacked) expect(isHit(got), `${what} by ${name} is a hit`).toBe(isCachedIn(place));
       }
     }
   });
 
   const conditions = ["If-None-Match", "another If-None-Match", "If-Modified-Since"];
-  test.each(
-    ["outside", "inside"].flatMap((place) => conditions.map((what) => [place, what] as const)),
-  )("%s of the cache, %s of the request that fills it", async (place, what) => {
-    for (const name of Object.keys(CLIENTS)) {
-      const before = await open(place as Place);
-      const held = await before(name, "GET", [{}, {}], "first visit");
-      const [bareFields, fields] = held.map(ASKS[what]!);
-      if (bareFields === undefined) continue;
-      const visit = await open(place as Place);
-      await visit(name, "GET", [bareFields, fields!], `${what} that fills the cache`);
-      const [, again] = await visit(name, "GET", [bareFields, fields!], what);
-      const [, got] = await visit(name, "GET", [{}, {}], "GET");
-      expect([again, got].map(isHit)).toEqual([isCachedIn(place as Place), isCachedIn(place as Place)]);
-    }
-  });
+  test.each(["outside", "inside"].flatMap((place) => conditions.map((what) => [place, what] as const)))(
+    "%s of the cache, %s of the request that fills it",
+    async (place, what) => {
+      for (const name of Object.keys(CLIENTS)) {
+        const before = await open(place as Place);
+        const held = await before(name, "first visit");
+        const [bareFields, fields] = held.map(ASKS[what]!);
+        if (bareFields === undefined) continue;
+        const visit = await open(place as Place);
+        await visit(name, what, [bareFields, fields!]);
+        const [, again] = await visit(name, what, [bareFields, fields!]);
+        const [, got] = await visit(name, "GET");
+        expect([again, got].map(isHit)).toEqual([isCachedIn(place as Place), isCachedIn(place as Place)]);
+      }
+    },
+  );
 });

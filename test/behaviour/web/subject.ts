@@ -1,5 +1,11 @@
 // One handler behind the HTTP cache, served by each adapter over real sockets, with a manual clock.
-import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
+import {
+  type Agent,
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+} from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { pipeline, Readable } from "node:stream";
@@ -50,6 +56,8 @@ export interface Ask {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string;
+  /** Without: a connection of its own. */
+  readonly agent?: Agent;
 }
 
 export interface Subject {
@@ -224,11 +232,18 @@ export async function listenHttp2(listener: RequestListener): Promise<number> {
 export function ask(
   port: number,
   path: string,
-  { method = "GET", headers = {}, body }: Ask = {},
+  { method = "GET", headers = {}, body, agent }: Ask = {},
 ): Promise<Got> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      { host: "127.0.0.1", port, path, method, headers: { host: "site.test", ...headers }, agent: false },
+      {
+        host: "127.0.0.1",
+        port,
+        path,
+        method,
+        headers: { host: "site.test", ...headers },
+        agent: agent ?? false,
+      },
       (response) => {
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
