@@ -2,7 +2,7 @@
 
 import type { Timer } from "../../core/clock.ts";
 import type { Exchange, Reply, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
-import { fieldOf, type HeaderList, hasField, withField } from "../message/header-list.ts";
+import { fieldOf, filterFields, type HeaderList, hasField, withField } from "../message/header-list.ts";
 import { parseSeconds } from "../protocol/cache-control.ts";
 import type { ForwardReason, StatusField } from "../protocol/cache-status.ts";
 import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
@@ -55,6 +55,15 @@ export interface RecorderOptions {
   /** Called when the response goes to the client. */
   readonly onSent: () => void;
 }
+
+/** Fields that describe content, which a 304 does not have. */
+const BODY_FIELDS = new Set([
+  "content-type",
+  "content-length",
+  "content-encoding",
+  "content-range",
+  "transfer-encoding",
+]);
 
 const WITHHOLD: Verdict = { head: undefined, wantsBody: false };
 const WITHHOLD_AND_COLLECT: Verdict = { head: undefined, wantsBody: true };
@@ -206,7 +215,7 @@ export class ResponseRecorder implements Tap {
     this.#options.onSent();
     if (!this.#isNotModifiedFor(response.status, response.headers))
       return { head: { ...response, headers }, wantsBody: false };
-    this.#options.exchange.reply(notModified(headers));
+    this.#options.exchange.reply(notModified(filterFields(headers, (name) => !BODY_FIELDS.has(name))));
     return WITHHOLD;
   }
 
@@ -233,10 +242,10 @@ export class ResponseRecorder implements Tap {
     this.#options.onSent();
     this.#accepted = sent;
     const wantsBody = body === undefined;
-    const given = statusField.add(sent, statusField.forwarded({ reason, isStored: true }));
+    const cacheStatus = statusField.forwarded({ reason, isStored: true });
     if (!this.#isNotModifiedFor(response.status, sent))
-      return { head: { ...response, headers: given }, wantsBody };
-    this.#notModified = notModified(given);
+      return { head: { ...response, headers: statusField.add(sent, cacheStatus) }, wantsBody };
+    this.#notModified = notModified(statusField.add(notModifiedHeaders(sent), cacheStatus));
     if (wantsBody) return WITHHOLD_AND_COLLECT;
     this.withheld();
     return WITHHOLD;
@@ -253,11 +262,5 @@ export class ResponseRecorder implements Tap {
 }
 
 function notModified(headers: HeaderList): Reply {
-  return {
-    status: 304,
-    message: "",
-    headers: notModifiedHeaders(headers),
-    body: undefined,
-    isPlain: false,
-  };
+  return { status: 304, message: "", headers, body: undefined, isPlain: false };
 }

@@ -227,8 +227,9 @@ function withAdded(expected: Seen, got: Seen, place: Place): Seen {
 
 /** Whether the cache does for an application what that cannot do: answer a condition that it invited, or send a part. */
 function isExtra(what: string, expected: Seen, got: Seen): boolean {
-  // Hono calls the whole a part.
-  if (what === "two ranges" && expected.status === 206) return got.status === 200 && got.body === expected.body;
+  // Hono sends a part although the condition does not hold, and calls the whole a part of itself.
+  const isMistaken = what === "two ranges" || what === "a range of another version";
+  if (isMistaken && expected.status === 206) return got.status === 200;
   if (expected.status !== 200) return false;
   return (HELD.includes(what) && got.status === 304) || (what in FILE_ASKS && got.status === 206);
 }
