@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { httpCache as nodeCache } from "../../../src/web/node.ts";
 import { makeCertificates } from "../../support/certificate.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
-import { ADAPTERS, counting, headerOf, type Seen, type Script, subject } from "./subject.ts";
+import { ADAPTERS, counting, headerOf, type Script, type Seen, subject } from "./subject.ts";
 
 describe.each(ADAPTERS)("on %s", (adapter) => {
   describe("a key builder", () => {

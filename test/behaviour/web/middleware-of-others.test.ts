@@ -254,7 +254,10 @@ const ROWS: Record<string, Row> = {
     () => [koaBodyParser()],
     (user) => user.post("/posts", { "content-type": "application/json" }, '{"a":1}'),
   ),
-  "koa-static": onKoa(() => [koaStatic(folderWithFile(), { maxage: MAX_AGE_MS })], asksForFile((place) => place === "inside")),
+  "koa-static": onKoa(
+    () => [koaStatic(folderWithFile(), { maxage: MAX_AGE_MS })],
+    asksForFile((place) => place === "inside"),
+  ),
   "hono/cookie and streaming": onHono(
     () => [],
     async (user, _other, place) => {

@@ -85,7 +85,11 @@ class TeapotFilter implements ExceptionFilter<Teapot> {
 Catch(Teapot)(TeapotFilter);
 
 /** Applies decorators as a compiler with `experimentalDecorators` does. */
-function decorate(type: { readonly prototype: object }, method: string, ...decorators: MethodDecorator[]): void {
+function decorate(
+  type: { readonly prototype: object },
+  method: string,
+  ...decorators: MethodDecorator[]
+): void {
   const { prototype } = type;
   const descriptor = Object.getOwnPropertyDescriptor(prototype, method)!;
   for (const one of decorators.reverse()) one(prototype, method, descriptor);
@@ -122,7 +126,10 @@ function rootModule(counter: Counter): new () => object {
       return { call: ++counter.calls };
     }
     sent(response: Reply): void {
-      response.status(200).header("content-type", "text/plain; charset=utf-8").send(`call ${++counter.calls}`);
+      response
+        .status(200)
+        .header("content-type", "text/plain; charset=utf-8")
+        .send(`call ${++counter.calls}`);
     }
     members(): string {
       return `call ${++counter.calls}`;
@@ -240,18 +247,21 @@ describe.each(Object.entries(PLATFORMS))("Nest on %s", (_, start) => {
     return { counter, ask: (path: string, asked = {}) => ask(Number(port), path, asked) };
   }
 
-  test.each(PAGES)("$path with $headers is the same on every visit", async ({ path, headers = {}, isStored }) => {
-    const [bare, cached] = [await open(false), await open(true)];
-    const expected = await bare.ask(path, { headers });
-    const first = await cached.ask(path, { headers });
-    expect(seen(first, expected), "first visit").toEqual(seen(expected, expected));
-    const second = await cached.ask(path, { headers });
-    expect(isHit(second)).toBe(isStored);
-    const again = isStored ? expected : await bare.ask(path, { headers });
-    expect(seen(second, again), "second visit").toEqual(seen(again, again));
-    // A refusal of one visitor is not for another, nor is a page.
-    expect(cached.counter.calls).toBe(isStored ? Math.min(1, bare.counter.calls) : bare.counter.calls);
-  });
+  test.each(PAGES)(
+    "$path with $headers is the same on every visit",
+    async ({ path, headers = {}, isStored }) => {
+      const [bare, cached] = [await open(false), await open(true)];
+      const expected = await bare.ask(path, { headers });
+      const first = await cached.ask(path, { headers });
+      expect(seen(first, expected), "first visit").toEqual(seen(expected, expected));
+      const second = await cached.ask(path, { headers });
+      expect(isHit(second)).toBe(isStored);
+      const again = isStored ? expected : await bare.ask(path, { headers });
+      expect(seen(second, again), "second visit").toEqual(seen(again, again));
+      // A refusal of one visitor is not for another, nor is a page.
+      expect(cached.counter.calls).toBe(isStored ? Math.min(1, bare.counter.calls) : bare.counter.calls);
+    },
+  );
 
   test("a guard decides for each visitor, and a POST invalidates its page", async () => {
     const { ask } = await open(true);

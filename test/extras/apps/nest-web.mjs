@@ -38,7 +38,12 @@ class Teapot extends HttpException {
 }
 class Filter {
   catch(error, host) {
-    host.switchToHttp().getResponse().status(error.getStatus()).header("x-filtered", "yes").send({ tea: true });
+    host
+      .switchToHttp()
+      .getResponse()
+      .status(error.getStatus())
+      .header("x-filtered", "yes")
+      .send({ tea: true });
   }
 }
 Catch(Teapot)(Filter);

@@ -68,8 +68,7 @@ const SERVERS: Record<string, Serve> = {
     return listen(bridge(fetchCache(outer)((request) => turn().then(() => handler(request)))));
   },
   // Its server replaces the global Request and Response, so it comes last.
-  hono: (outer, inner, body) =>
-    listen(getRequestListener(honoApp(outer, inner, body).fetch) as never),
+  hono: (outer, inner, body) => listen(getRequestListener(honoApp(outer, inner, body).fetch) as never),
 };
 
 function honoApp(outer: never, inner: never, body: () => string): Hono {
