@@ -1,7 +1,7 @@
 // Two users and a stranger visit a site: what each of them gets, for comparing a site behind the cache with the same one without.
-import { request as httpRequest } from "node:http";
+import { Agent, request as httpRequest } from "node:http";
 import { gunzipSync } from "node:zlib";
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 
 export type Place = "without the cache" | "outside" | "inside";
 
@@ -16,9 +16,12 @@ export class Client {
   readonly notes: unknown[] = [];
   readonly cookies = new Map<string, string>();
   readonly #port: number;
+  /** A client that closes its connection may be gone before the handler has ended. */
+  readonly #agent = new Agent({ keepAlive: true });
 
   constructor(port: number) {
     this.#port = port;
+    onTestFinished(() => this.#agent.destroy());
   }
 
   get(path: string, headers: Record<string, string> = {}): Promise<Got> {
@@ -48,7 +51,7 @@ export class Client {
           port: this.#port,
           path,
           method,
-          agent: false,
+          agent: this.#agent,
           headers: {
             host: "site.test",
             ...(method === "POST" ? { origin: "http://site.test" } : {}),
