@@ -15,9 +15,9 @@ const LIMIT_MS = 600_000;
 const SQLITE = "libsql@0.5";
 const REACT = ["react@19", "react-dom@19"];
 
-/** @param {string} major */
-const nest = (major) => [
-  ...["common", "core", "platform-express"].map((part) => `@nestjs/${part}@${major}`),
+/** @param {string} major @param {string} [platform] */
+const nest = (major, platform = "express") => [
+  ...["common", "core", `platform-${platform}`].map((part) => `@nestjs/${part}@${major}`),
   "reflect-metadata@0.2",
   "rxjs@7",
 ];
@@ -45,6 +45,13 @@ export const APPS = [
   { name: "nest 10", program: "nest", packages: nest("10") },
   { name: "nest 11", program: "nest", packages: nest("11") },
   { name: "nest 12", program: "nest", packages: nest("12") },
+  ...["10", "11"].flatMap((major) =>
+    ["express", "fastify"].map((platform) => ({
+      name: `nest ${major} on ${platform}`,
+      program: "nest-web",
+      packages: nest(major, platform),
+    })),
+  ),
   { name: "prisma 6.16", program: "prisma", packages: [...prisma("~6.16"), SQLITE] },
   { name: "prisma 6", program: "prisma", packages: [...prisma("6"), SQLITE] },
   { name: "prisma 7", program: "prisma", packages: [...prisma("7"), PRISMA_7_RUNTIME, SQLITE] },

@@ -18,6 +18,9 @@ export type {
   ResponseView,
 } from "./engine/options.ts";
 
+/** The request fields that @fastify/compress looks at. */
+const COMPRESSED_BY = ["accept-encoding", "x-no-compression"];
+
 class FastifyExchange extends NodeExchange<FastifyRequest> {
   readonly #reply: FastifyReply;
   readonly #hooks: OuterHooks | undefined;
@@ -43,6 +46,11 @@ class FastifyExchange extends NodeExchange<FastifyRequest> {
     if (name === undefined) return undefined;
     const { size } = (this.#reply as unknown as Record<symbol, { size?: number } | null>)[name] ?? {};
     return size !== undefined && size > 0 ? "set-cookie" : undefined;
+  }
+
+  /** @fastify/compress sets Vary only on what it compresses. */
+  get varyBy(): readonly string[] {
+    return this.#reply.server.hasReplyDecorator("compress") ? COMPRESSED_BY : [];
   }
 
   override reply(reply: Reply): void {

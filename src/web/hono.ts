@@ -25,8 +25,10 @@ export interface HonoApplication {
 
 /** Requests that reached an application whose responses are seen when all of its middleware has acted on them. */
 const seenThrough = new WeakSet<Request>();
-const watches = new WeakMap<Request, (sent: SentHead) => void>();
+const watches = new WeakMap<Request, ((sent: SentHead) => void)[]>();
 const watchedApps = new WeakSet<HonoApplication>();
+/** The requests that an application got, by the changed copies of them that a cache shows to what is behind it. */
+const originals = new WeakMap<Request, Request>();
 
 /** Called when a background copy of a request reaches its middleware. */
 type Arrived = (context: Context, next: Next) => Promise<void>;
@@ -130,13 +132,17 @@ class HonoCalls implements FetchCalls {
   watchHead(isDetached: boolean): () => Promise<SentHead> {
     if (isDetached) return () => this.#madeOfCopy!;
     const context = this.#context;
-    if (this.#outgoing !== undefined) {
-      const sent = headWhenSent(this.#outgoing);
+    // The environment of a copy is that of a client that was served.
+    const outgoing = this.#isOfCopy ? undefined : this.#outgoing;
+    if (outgoing !== undefined) {
+      const sent = headWhenSent(outgoing);
       return () => sent;
     }
-    const { raw } = context.req;
+    const raw = originals.get(context.req.raw) ?? context.req.raw;
     if (seenThrough.has(raw)) {
-      const sent = new Promise<SentHead>((resolve) => watches.set(raw, resolve));
+      // Each cache on the way of the request has its own.
+      const others = watches.get(raw) ?? [];
+      const sent = new Promise<SentHead>((resolve) => watches.set(raw, [...others, resolve]));
       return () => sent;
     }
     // No certainty: outer middleware may still be at work.
@@ -144,6 +150,8 @@ class HonoCalls implements FetchCalls {
   }
 
   async #call(context: Context, next: Next, request: Request): Promise<Response> {
+    const { raw } = context.req;
+    if (request !== raw) originals.set(request, originals.get(raw) ?? raw);
     context.req.raw = request;
     await next();
     this.hasThrown = context.error !== undefined;
@@ -177,7 +185,11 @@ function headOf({ status, headers }: Response): SentHead {
   return { status, headers: [...headers].flat() };
 }
 
-/** Replaces the application's \`fetch\`, so that the responses it returns are seen. */
+function notify(request: Request, sent: SentHead): void {
+  for (const resolve of watches.get(request) ?? []) resolve(sent);
+}
+
+/** Replaces the application's `fetch`, so that the responses it returns are seen. */
 function watchApp(app: HonoApplication): void {
   if (watchedApps.has(app)) return;
   watchedApps.add(app);
@@ -186,16 +198,16 @@ function watchApp(app: HonoApplication): void {
     seenThrough.add(request);
     try {
       const response = await fetch.call(app, request, ...rest);
-      watches.get(request)?.(headOf(response));
+      notify(request, headOf(response));
       return response;
     } catch (error) {
-      watches.get(request)?.(undefined);
+      notify(request, undefined);
       throw error;
     }
   };
   app.fetch = (request: Request, ...rest: unknown[]) =>
-    // On Node the head is seen as it leaves.
-    (rest[0] as { outgoing?: unknown } | undefined)?.outgoing === undefined
+    // On Node the head is seen as it leaves, unless it is that of a copy.
+    (rest[0] as { outgoing?: unknown } | undefined)?.outgoing === undefined || copies.has(request)
       ? watched(request, ...rest)
       : fetch.call(app, request, ...rest);
 }

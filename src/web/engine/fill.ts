@@ -11,7 +11,7 @@ import { variantKey } from "../protocol/vary.ts";
 import { ABORTED, HandlerFailure, type LookupState } from "./lookup-state.ts";
 import { ReadyResponse } from "./ready-response.ts";
 import { type RecordedOutcome, ResponseRecorder } from "./response-recorder.ts";
-import { planFor, storageOptions, tagsFor } from "./storage-plan.ts";
+import { addedVary, planFor, storageOptions, tagsFor } from "./storage-plan.ts";
 import {
   encodeAgain,
   encodeIndex,
@@ -189,9 +189,8 @@ export class Fill<Request> {
       streamAfterMs: options.streamAfter * 1_000,
       maxBodyBytes: options.maxBodyBytes,
       etag: options.etag,
-      varyBy: options.varyBy,
       cacheControlExtra: this.#lookup.cacheControlExtra,
-      varyCookie: options.varyCookie,
+      addedVary: (plan) => addedVary(options, plan),
       isRevalidation: stale?.stored.head.isOwnValidator === true,
       coversErrors,
       plan: (response) => planFor(this.#lookup, response, this.#requestedAt),
@@ -209,8 +208,8 @@ export class Fill<Request> {
   /** Hides unkeyed fields, drops the client's conditions and adds those that revalidate the stored response. */
   #requestChange(stale: Stale | undefined): RequestChange {
     const { host, exchange } = this.#lookup;
-    const keyedFields =
-      this.#index === undefined ? host.keyedFields : new Set([...host.keyedFields, ...this.#index.names]);
+    const named = [...(this.#index?.names ?? []), ...(exchange.varyBy ?? [])];
+    const keyedFields = named.length === 0 ? host.keyedFields : new Set([...host.keyedFields, ...named]);
     const remove = unkeyedHeaders(exchange.request, keyedFields, host.options.strict);
     const set: string[] = [];
     if (stale?.stored.head.isOwnValidator) {
@@ -309,7 +308,7 @@ export class Fill<Request> {
         ? { ...stored.head, headers }
         : {
             ...stored.head,
-            ...storageOptions(headers, plan, lookup.cacheControlExtra, host.options.varyCookie),
+            ...storageOptions(headers, plan, lookup.cacheControlExtra, addedVary(host.options, plan)),
           };
     const freshened = encodeAgain(host.token(), head, value);
     const isStored = typeof plan !== "string";

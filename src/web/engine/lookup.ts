@@ -159,7 +159,11 @@ export class Lookup<Request> implements LookupState<Request> {
         value = await cache.get<StoredValue>(key);
       }
       const stored = value === undefined ? undefined : this.host.readyResponses.of(key, value);
-      if (stored !== undefined && this.directives.use(stored, this.now) === "fresh") {
+      if (
+        stored !== undefined &&
+        this.directives.use(stored, this.now) === "fresh" &&
+        stored.canServe(this.exchange.request)
+      ) {
         this.host.emit("hit", key, this.exchange, "fresh");
         return this.answer(stored, value!);
       }

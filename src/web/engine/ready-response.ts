@@ -80,6 +80,14 @@ export class ReadyResponse {
   }
 
   /**
+   * Whether it can answer what the request asks for, if it is fresh. Applications compress whole responses only: the ranges
+   * they send are those of the plain body, which is not stored.
+   */
+  canServe(request: RequestInfo): boolean {
+    return request.header("range") === undefined || !hasField(this.head.headers, "content-encoding");
+  }
+
+  /**
    * The reply to this request: the whole response, a range of it, or 304. `cacheStatus` replaces the status field's text
    * for a hit. The header list is reused by the next call.
    */
@@ -103,7 +111,7 @@ export class ReadyResponse {
   }
 
   notModified(now: number, cacheStatus?: string): Reply {
-    this.#notModified ??= this.#block(notModifiedHeaders(this.head.headers, this.etag));
+    this.#notModified ??= this.#block(notModifiedHeaders(this.head.headers));
     return {
       status: 304,
       message: "",
@@ -158,6 +166,7 @@ function partialReply(
     rest.push("Content-Range", `bytes */${body.length}`, "Content-Length", "0");
     return { status: 416, message: "", headers: rest, body: undefined, isPlain: false };
   }
+  if (!hasField(rest, "accept-ranges")) rest.push("Accept-Ranges", "bytes");
   const { start, end } = wanted;
   rest.push(
     "Content-Range",

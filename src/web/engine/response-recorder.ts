@@ -1,7 +1,7 @@
 // Records the handler's response on its way to the client and turns it into the stored one.
 
 import type { Timer } from "../../core/clock.ts";
-import type { Exchange, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
+import type { Exchange, Reply, ResponseHead, Tap, Verdict } from "../message/exchange.ts";
 import { fieldOf, filterFields, type HeaderList, hasField, withField } from "../message/header-list.ts";
 import { parseSeconds } from "../protocol/cache-control.ts";
 import type { ForwardReason, StatusField } from "../protocol/cache-status.ts";
@@ -9,7 +9,7 @@ import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
 import { makeEtag } from "../protocol/etag.ts";
 import { formatHttpDate } from "../protocol/http-date.ts";
 import { isPersonal, type StoragePlan } from "../protocol/policy.ts";
-import { addedControl, ownControl, storableHeaders, withVaryCookie } from "../protocol/stored-headers.ts";
+import { addedControl, ownControl, storableHeaders, withVary } from "../protocol/stored-headers.ts";
 import { BodyCollector } from "./body-collector.ts";
 import type { StoredHead } from "./stored-response.ts";
 
@@ -43,10 +43,9 @@ export interface RecorderOptions {
   readonly streamAfterMs: number;
   readonly maxBodyBytes: number;
   readonly etag: "weak" | "strong";
-  readonly varyBy: readonly string[];
   readonly cacheControlExtra: string | undefined;
-  /** Whether Vary: Cookie goes with an added lifetime. */
-  readonly varyCookie: boolean;
+  /** The names that are added to Vary. */
+  readonly addedVary: (plan: StoragePlan) => readonly string[];
   /** The request to the handler carries the stored validators. */
   readonly isRevalidation: boolean;
   /** A stored response may be served instead of an error. */
@@ -78,6 +77,8 @@ export class ResponseRecorder implements Tap {
   #response: ResponseHead | undefined;
   #plan: StoragePlan | undefined;
   #isWithheld = false;
+  /** The 304 for a client that has the response already. It is sent once the handler, which does not know, has ended. */
+  #notModified: Reply | undefined;
   #isGivenUp = false;
   #streamTimer: Timer | undefined;
   /** The fields to store, except an ETag that is computed from the complete body. */
@@ -113,7 +114,7 @@ export class ResponseRecorder implements Tap {
     const length = parseSeconds(fieldOf(response.headers, "content-length"));
     const isTooLong = this.#body.isTooLarge || (length !== undefined && length > maxBodyBytes);
     const plan = this.#isGivenUp ? "timeout" : isTooLong ? "size" : this.#options.plan(response);
-    if (typeof plan === "string") return this.#refuse(response, plan, body !== undefined);
+    if (typeof plan === "string") return this.#refuse(response, plan);
     this.#plan = plan;
     const verdict = this.#accept(response, plan, body);
     if (verdict.wantsBody)
@@ -149,6 +150,13 @@ export class ResponseRecorder implements Tap {
     this.#isGivenUp = true;
     this.#streamTimer?.cancel();
     this.#settle({ kind: "unstorable", reason });
+    this.withheld();
+  }
+
+  withheld(): void {
+    const reply = this.#notModified;
+    this.#notModified = undefined;
+    if (reply !== undefined) this.#options.exchange.reply(reply);
   }
 
   #fail(body: Uint8Array | undefined): void {
@@ -178,6 +186,7 @@ export class ResponseRecorder implements Tap {
     this.#streamTimer?.cancel();
     if (this.#isWithheld) this.#fail(undefined);
     else this.#settle({ kind: "aborted" });
+    this.withheld();
   }
 
   #finish(response: ResponseHead, plan: StoragePlan): void {
@@ -199,29 +208,26 @@ export class ResponseRecorder implements Tap {
     this.#settle({ kind: "whole", head, body, plan, response });
   }
 
-  #refuse(response: ResponseHead, detail: string, isWhole: boolean): Verdict {
+  #refuse(response: ResponseHead, detail: string): Verdict {
     const { statusField, reason } = this.#options;
     this.#settle({ kind: "unstorable", reason: detail });
     const headers = statusField.add(response.headers, statusField.forwarded({ reason, detail }));
-    if (isWhole && this.#isNotModifiedFor(response.status, response.headers)) {
-      return this.#notModified(filterFields(headers, (name) => !BODY_FIELDS.has(name)));
-    }
     this.#options.onSent();
-    return { head: { ...response, headers }, wantsBody: false };
+    if (!this.#isNotModifiedFor(response.status, response.headers))
+      return { head: { ...response, headers }, wantsBody: false };
+    this.#options.exchange.reply(notModified(filterFields(headers, (name) => !BODY_FIELDS.has(name))));
+    return WITHHOLD;
   }
 
   #accept(response: ResponseHead, plan: StoragePlan, body: Uint8Array | undefined): Verdict {
-    const { statusField, reason, exchange, etag, now, varyBy, cacheControlExtra, varyCookie } = this.#options;
+    const { statusField, reason, exchange, etag, now, cacheControlExtra, addedVary } = this.#options;
     const { headers } = response;
     this.#isOwnValidator = hasField(headers, "etag") || hasField(headers, "last-modified");
     const added: [string, string][] = [];
-    if (varyBy.length > 0) added.push(["Vary", plan.vary.join(", ")]);
+    const vary = fieldOf(withVary(headers, addedVary(plan)), "vary");
+    if (vary !== fieldOf(headers, "vary")) added.push(["Vary", vary!]);
     if (plan.addedMaxAge !== undefined) {
       added.push(["Cache-Control", addedControl(headers, plan.addedMaxAge, cacheControlExtra)]);
-    }
-    if (varyCookie && plan.addedMaxAge !== undefined) {
-      const vary = varyBy.length === 0 ? headers : ["vary", plan.vary.join(", ")];
-      added.push(["Vary", fieldOf(withVaryCookie(vary), "vary")!]);
     }
     if (body !== undefined && !hasField(headers, "etag")) added.push(["ETag", makeEtag(body, etag)]);
     let sent: HeaderList = headers;
@@ -233,21 +239,19 @@ export class ResponseRecorder implements Tap {
     // RFC 9110, 6.6.1: a recipient adds Date to a response without one.
     if (!hasField(stored, "date")) stored.push("Date", formatHttpDate(now()));
     this.#stored = stored;
-    const cacheStatus = statusField.forwarded({ reason, isStored: true });
-    if (body !== undefined && this.#isNotModifiedFor(response.status, sent)) {
-      const kept = notModifiedHeaders(sent, fieldOf(sent, "etag"));
-      this.#accepted = kept;
-      return this.#notModified(statusField.add(kept, cacheStatus));
-    }
     this.#options.onSent();
     this.#accepted = sent;
-    return {
-      head: { ...response, headers: statusField.add(sent, cacheStatus) },
-      wantsBody: body === undefined,
-    };
+    const wantsBody = body === undefined;
+    const cacheStatus = statusField.forwarded({ reason, isStored: true });
+    if (!this.#isNotModifiedFor(response.status, sent))
+      return { head: { ...response, headers: statusField.add(sent, cacheStatus) }, wantsBody };
+    this.#notModified = notModified(statusField.add(notModifiedHeaders(sent), cacheStatus));
+    if (wantsBody) return WITHHOLD_AND_COLLECT;
+    this.withheld();
+    return WITHHOLD;
   }
 
-  /** The handler did not see the client's conditions: they are evaluated here, if the whole body is known. */
+  /** The handler did not see the client's conditions: they are evaluated here. */
   #isNotModifiedFor(status: number, headers: HeaderList): boolean {
     if (status !== 200) return false;
     const { request } = this.#options.exchange;
@@ -255,10 +259,8 @@ export class ResponseRecorder implements Tap {
     const lastModified = fieldOf(headers, "last-modified");
     return isNotModified(request, { etag, lastModified, date: undefined }, this.#options.now());
   }
+}
 
-  #notModified(headers: HeaderList): Verdict {
-    this.#options.onSent();
-    this.#options.exchange.reply({ status: 304, message: "", headers, body: undefined, isPlain: false });
-    return WITHHOLD;
-  }
+function notModified(headers: HeaderList): Reply {
+  return { status: 304, message: "", headers, body: undefined, isPlain: false };
 }

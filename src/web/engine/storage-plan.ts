@@ -5,9 +5,9 @@ import { requireTags } from "../../core/keys.ts";
 import type { ResponseHead } from "../message/exchange.ts";
 import { fieldOf, type HeaderList, withField } from "../message/header-list.ts";
 import { type PolicyInput, type StoragePlan, storagePlan } from "../protocol/policy.ts";
-import { addedControl, ownControl, tagsOfHeaders, withVaryCookie } from "../protocol/stored-headers.ts";
+import { addedControl, ownControl, tagsOfHeaders, withVary } from "../protocol/stored-headers.ts";
 import type { LookupState } from "./lookup-state.ts";
-import { type ResponseView, requireSync } from "./options.ts";
+import { type CheckedOptions, type ResponseView, requireSync } from "./options.ts";
 import type { StoredHead } from "./stored-response.ts";
 
 /** The plan, or the reason not to store the response, as `detail` of Cache-Status. */
@@ -37,11 +37,18 @@ export function planFor<Request>(
     if (isWanted === false) return "should-store";
     // Requests with a cookie do not reach the cache: it does not select among the others.
     const own = options.bypassesCookies ? plan.vary.filter((name) => name !== "cookie") : plan.vary;
-    return { ...plan, vary: varyBy.length === 0 ? own : [...new Set([...own, ...varyBy])].sort() };
+    const implied = [...(exchange.varyBy ?? []), ...(isEncoded(response.headers) ? ["accept-encoding"] : [])];
+    return { ...plan, vary: [...new Set([...own, ...varyBy, ...implied])].sort() };
   } catch (error) {
     host.reportError(error);
     return "callback";
   }
+}
+
+/** Not every client can read it, even if its Vary does not say so. */
+function isEncoded(headers: HeaderList): boolean {
+  const encoding = fieldOf(headers, "content-encoding");
+  return encoding !== undefined && encoding.trim().toLowerCase() !== "identity";
 }
 
 /** The parts of a stored head that the plan decides. `headers` are the handler's. */
@@ -49,7 +56,7 @@ export function storageOptions(
   headers: HeaderList,
   { bornAt, lifetimeMs, staleWhileRevalidateMs, staleIfErrorMs, mustRevalidate, addedMaxAge }: StoragePlan,
   extra: string | undefined,
-  varyCookie: boolean,
+  vary: readonly string[],
 ): Omit<StoredHead, "status" | "message" | "isOwnValidator"> {
   return {
     bornAt,
@@ -60,13 +67,17 @@ export function storageOptions(
     ownControl: ownControl(headers, addedMaxAge),
     headers:
       addedMaxAge === undefined
-        ? headers
-        : withField(
-            varyCookie ? withVaryCookie(headers) : headers,
-            "Cache-Control",
-            addedControl(headers, addedMaxAge, extra),
-          ),
+        ? withVary(headers, vary)
+        : withField(withVary(headers, vary), "Cache-Control", addedControl(headers, addedMaxAge, extra)),
   };
+}
+
+/** The names that are added to Vary: what selects the response, and Cookie along with a lifetime. */
+export function addedVary(
+  { varyBy, varyCookie }: Pick<CheckedOptions<never>, "varyBy" | "varyCookie">,
+  { addedMaxAge }: StoragePlan,
+): readonly string[] {
+  return varyCookie && addedMaxAge !== undefined ? [...varyBy, "Cookie"] : varyBy;
 }
 
 /** Tags taken from the response, or undefined if it must not be stored. */

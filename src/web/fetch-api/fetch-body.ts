@@ -151,6 +151,8 @@ export async function drain(
     await reader.cancel();
     return;
   }
+  // A body that nobody waits for any more may never have another chunk.
+  void tap.released?.then(() => reader.cancel().catch(() => {}));
   try {
     for (;;) {
       const { done, value } = await reader.read();

@@ -178,8 +178,12 @@ export class FetchExchange<Native> implements Exchange<Native> {
     if (this.#isDetached) this.#status = head.status;
     const ended = (): void => this.#end(tap);
     if (verdict.head === undefined || this.#isDetached) {
-      if (isStream) await drain(source, tap, verdict.wantsBody, ended);
-      else ended();
+      const collected = (): void => {
+        tap.withheld?.();
+        ended();
+      };
+      if (isStream) await drain(source, tap, verdict.wantsBody, collected);
+      else collected();
       return;
     }
     const body = isStream ? this.#bodyOf(source, tap, verdict.wantsBody, ended) : source;

@@ -88,6 +88,8 @@ export interface Tap {
   sent?(headers: HeaderList): void;
   /** The handler wants the client to have what it wrote so far: it streams. */
   flushed?(): void;
+  /** A withheld response is complete: the time to reply in its place. Called before `end`. */
+  withheld?(): void;
   /** The handler's response is complete. */
   end(): void;
   /** The response ended early: the client disconnected or the handler failed. */
@@ -112,6 +114,8 @@ export interface Exchange<Native = unknown> {
   isOuter?(name: string, value: string): boolean;
   /** Whether outer middleware added this line after the handler, as it does to stored responses. */
   isLate?(name: string, value: string): boolean;
+  /** Request fields by which the response is selected although its Vary may not say so. */
+  readonly varyBy?: readonly string[];
   /** Why this request must reach its handler, as `detail` of Cache-Status. */
   readonly bypass?: string | undefined;
   /** The client has left: a handler that is called now would work for nobody, and may wait forever for its response to close. */

@@ -23,11 +23,6 @@ import { applyHead, isEndedByHead, isSendable, messageOf } from "./write-head.ts
 const INTERCEPTED = ["end", "write", "flushHeaders", "writeHead"] as const;
 type Intercepted = (typeof INTERCEPTED)[number];
 
-const intercepting = new WeakSet<object>();
-
-/** Whether this writeHead is the one of an Interception, which keeps as little of a refused head as node:http does. */
-export const isIntercepting = (writeHead: object): boolean => intercepting.has(writeHead);
-
 /**
  * Intercepts a handler's writes to its response until released. It stands between the patches of inner middleware, which call
  * it, and those of outer middleware, which it calls in the same order as the handler would have without it.
@@ -60,6 +55,8 @@ export class Interception {
   /** The handler itself called writeHead. Otherwise node:http calls it, and then knows the length of a body given to `end`. */
   #isHeadExplicit = false;
   #verdict: Verdict | undefined;
+  /** Nothing follows what the handler has written so far. */
+  #isWhole = false;
   #isEnded = false;
   #isOver = false;
   #isReplaced = false;
@@ -82,9 +79,7 @@ export class Interception {
     this.#override("end", (...given: unknown[]) => this.#end(given));
     this.#override("write", (...given: unknown[]) => this.#write(given));
     this.#override("flushHeaders", () => this.#flushHeaders());
-    const override = (...given: unknown[]): unknown => this.#writeHead(given);
-    intercepting.add(override);
-    this.#override("writeHead", override);
+    this.#override("writeHead", (...given: unknown[]) => this.#writeHead(given));
     if (isDetached) response.once("close", () => this.#abort());
     else onGone(response, () => this.#abort());
   }
@@ -131,9 +126,10 @@ export class Interception {
     return headers === reply.headers ? reply : { ...reply, headers, isPlain: false };
   }
 
-  /** Another response was sent in place of the handler's. */
+  /** Another response was sent in place of the handler's, of which the rest is discarded. */
   replied(): void {
     this.#isReplaced = true;
+    if (!this.#isWhole) for (const [name, value] of this.#own) defineOwn(this.#response, name, value);
     this.#checkSent();
   }
 
@@ -321,16 +317,18 @@ export class Interception {
       return end.apply(this.#sink, given as [unknown]);
     }
     const bytes = isChunk(chunk) ? bytesOf(chunk, encoding) : EMPTY;
-    const isWhole = this.#verdict === undefined;
+    const isSingle = this.#verdict === undefined;
+    this.#isWhole = true;
     this.#judge(bytes);
     if (this.#isOver) return end.apply(this.#sink, given as [unknown]);
     this.#isEnded = true;
-    if (!isWhole && this.#isWanted && bytes.length > 0) this.#tap.chunk(bytes);
+    if (!isSingle && this.#isWanted && bytes.length > 0) this.#tap.chunk(bytes);
     if (!this.#isSent) {
       const callback = given.find((argument) => typeof argument === "function");
       if (callback !== undefined) this.#sink.once("finish", callback as () => void);
       if (this.#isDetached) this.#finishDetached();
       else if (!this.#isReplaced) this.#markEnded(true);
+      if (this.#hasBegun) this.#tap.withheld?.();
       if (!this.#hasBegun) this.#abort();
       else if (this.#isReplaced) this.#completeWhenSent();
       else this.#complete();

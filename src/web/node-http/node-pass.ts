@@ -1,45 +1,71 @@
 // A response that is passed on: it stays the handler's own object and behaves as such. Only its head is seen, and gets a field.
-import { ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
-import { isIntercepting } from "./interception.ts";
-import { headersOf, type NodeResponse, sentHeaders, setHeaders } from "./node-response.ts";
+import type { HeaderList } from "../message/header-list.ts";
+import { headersOf, type NodeResponse, sentHeaders, setFields } from "./node-response.ts";
 import { givenHeaders } from "./write-head.ts";
 
 /** Calls `tap.head` when the head is about to be sent. The response does not leave before the verdict has settled. */
 export function observeHead(response: NodeResponse, tap: Tap): void {
   const before = response.writeHead as (...given: unknown[]) => unknown;
   const own = Object.getOwnPropertyDescriptor(response, "writeHead");
-  const isNative = before === ServerResponse.prototype.writeHead || isIntercepting(before);
   let verdict: Verdict | undefined;
   const writeHead = (...given: unknown[]): unknown => {
-    const [status, second, third] = given;
-    const fields = givenHeaders(typeof second === "string" ? third : (second ?? third));
-    let added: string[] = [];
-    const isBlank = isNative && response.getHeaderNames().length === 0;
+    let passed = given;
     // A head that is refused may be followed by another, of an error page.
     if (!response.headersSent) {
       const headers = [...headersOf(response)];
-      applyOver(headers, fields);
-      verdict = tap.head({ status: Number(status), message: "", headers });
-      added = addedFields(headers, verdict.head?.headers ?? []);
-      if (added.length > 0) setHeaders(response, added);
+      applyOver(headers, givenHeaders(fieldsIn(given)));
+      verdict = tap.head({ status: Number(given[0]), message: "", headers });
+      passed = withFields(given, addedFields(headers, verdict.head?.headers ?? []));
     }
-    let returned: unknown;
     if (verdict?.settled !== undefined) holdBack(response, verdict.settled);
-    try {
-      returned = before.apply(response, given);
-    } catch (error) {
-      // Without fields set before, node:http does not keep any of those given to a call that fails.
-      if (isBlank && !response.headersSent) removeAll(response, [...fields, ...added]);
-      throw error;
-    }
+    const returned = before.apply(response, passed);
     if (response.writeHead === writeHead) restore(response, own);
     verdict = undefined;
     return returned;
   };
   define(response, "writeHead", writeHead);
+}
+
+/** The fields among the arguments of writeHead. */
+const fieldsIn = ([, second, third]: readonly unknown[]): unknown =>
+  typeof second === "string" ? third : (third ?? second);
+
+/**
+ * The arguments of writeHead with these fields, which come last: how much of a head that it refuses a response keeps depends on
+ * the fields set before and on the order of those given.
+ */
+function withFields(given: unknown[], added: readonly string[]): unknown[] {
+  if (added.length === 0) return given;
+  const [status, second] = given;
+  const fields = fieldsIn(given);
+  const rest = typeof second === "string" ? [status, second] : [status];
+  const names = new Set<string>();
+  for (let at = 0; at < added.length; at += 2) names.add(added[at]!.toLowerCase());
+  const isKept = (name: unknown): boolean => !names.has(String(name).toLowerCase());
+  if (!Array.isArray(fields)) {
+    const kept = Object.entries(fields ?? {}).filter(([name]) => isKept(name));
+    return [...rest, { ...Object.fromEntries(kept), ...recordOf(added) }];
+  }
+  if (Array.isArray(fields[0])) {
+    const kept = (fields as unknown[][]).filter((pair) => isKept(pair[0]));
+    return [...rest, [...kept, ...Object.entries(recordOf(added))]];
+  }
+  const kept = (fields as unknown[]).filter((_, at) => isKept(fields[at - (at % 2)]));
+  return [...rest, [...kept, ...added]];
+}
+
+/** A repeated field becomes one with several values. */
+function recordOf(list: HeaderList): Record<string, string | readonly string[]> {
+  const record: Record<string, string | readonly string[]> = {};
+  const setHeader = (name: string, value: string | readonly string[]): void => {
+    record[name] = value;
+  };
+  setFields({ setHeader }, list);
+  return record;
 }
 
 function define(response: NodeResponse, name: "writeHead" | "end", value: unknown): void {
@@ -66,10 +92,6 @@ export function headWhenSent(response: NodeResponse): Promise<ResponseHead | und
 function restore(response: NodeResponse, own: PropertyDescriptor | undefined): void {
   if (own === undefined) delete (response as { writeHead?: unknown }).writeHead;
   else Object.defineProperty(response, "writeHead", own);
-}
-
-function removeAll(response: NodeResponse, fields: readonly string[]): void {
-  for (let at = 0; at < fields.length; at += 2) response.removeHeader(fields[at]!);
 }
 
 /** Fields given to writeHead replace those set before. */

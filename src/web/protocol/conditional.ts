@@ -33,23 +33,20 @@ export function hasPrecondition(request: RequestInfo): boolean {
   return request.header("if-match") !== undefined || request.header("if-unmodified-since") !== undefined;
 }
 
+/** The required ones, and those that servers of files send with it. */
 const IN_304 = new Set([
+  "accept-ranges",
   "cache-control",
   "cdn-cache-control",
   "content-location",
   "date",
   "etag",
   "expires",
+  "last-modified",
   "vary",
 ]);
 
 /** The fields of a 304 (RFC 9110, 15.4.5), and the CORS fields a browser needs to expose the response. */
-export function notModifiedHeaders(headers: HeaderList, etag: string | undefined): string[] {
-  return filterFields(
-    headers,
-    (name) =>
-      IN_304.has(name) ||
-      name.startsWith("access-control-") ||
-      (name === "last-modified" && etag === undefined),
-  );
+export function notModifiedHeaders(headers: HeaderList): string[] {
+  return filterFields(headers, (name) => IN_304.has(name) || name.startsWith("access-control-"));
 }

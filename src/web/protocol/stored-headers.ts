@@ -82,11 +82,12 @@ export function addedControl(headers: HeaderList, maxAge: number, extra: string 
   return [own, `max-age=${Math.floor(maxAge)}`, extra].filter(Boolean).join(", ");
 }
 
-/** The fields with Cookie in Vary. */
-export function withVaryCookie(headers: HeaderList): HeaderList {
-  const own = fieldOf(headers, "vary");
-  if (own !== undefined && membersOf(own).some((name) => name.toLowerCase() === "cookie")) return headers;
-  return withField(headers, "Vary", own === undefined ? "Cookie" : `${own}, Cookie`);
+/** The fields with these names in Vary. */
+export function withVary(headers: HeaderList, names: readonly string[]): HeaderList {
+  const own = membersOf(fieldOf(headers, "vary") ?? "");
+  const known = new Set(own.map((name) => name.toLowerCase()));
+  const missing = names.filter((name) => !known.has(name.toLowerCase()));
+  return missing.length === 0 ? headers : withField(headers, "Vary", [...own, ...missing].join(", "));
 }
 
 /** The handler's own Cache-Control if max-age was added to it, else undefined. */

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { httpCache as nodeCache } from "../../../src/web/node.ts";
 import { makeCertificates } from "../../support/certificate.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
-import { ADAPTERS, counting, headerOf, type Seen, subject } from "./subject.ts";
+import { ADAPTERS, counting, headerOf, type Script, type Seen, subject } from "./subject.ts";
 
 describe.each(ADAPTERS)("on %s", (adapter) => {
   describe("a key builder", () => {
@@ -174,6 +174,20 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     }
     const stated = await subject(adapter, counting({ "cache-control": "max-age=600" }));
     expect((await stated.ask("/")).headers.vary).toBeUndefined();
+  });
+
+  test("what varyBy names is added to Vary, also after the handler has confirmed the response", async () => {
+    const script: Script = ({ headers }) => ({
+      status: headers["if-none-match"] === undefined ? 200 : 304,
+      headers: { "cache-control": "max-age=600", vary: "Cookie", etag: '"1"' },
+      body: "page",
+    });
+    const { ask, clock } = await subject(adapter, script, { varyBy: ["x-a"] });
+    for (const visit of ["first", "second"]) expect((await ask("/")).headers.vary, visit).toBe("Cookie, x-a");
+    await clock.advance(601_000);
+    for (const visit of ["confirmed", "next"]) {
+      expect((await ask("/")).headers.vary, visit).toBe("Cookie, x-a");
+    }
   });
 
   test.each([401, 403, 407, 429, 500, 502, 503])(

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { Hono } from "hono";
 import { afterAll, describe, expect, test } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
-import { httpCache as fetchCache } from "../../../src/web/fetch.ts";
+import { HTTPCacheMiddleware } from "../../../src/web/engine/engine.ts";
+import { type FetchHandler, httpCache as fetchCache } from "../../../src/web/fetch.ts";
 import { httpCache as honoCache } from "../../../src/web/hono.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { until } from "../../support/until.ts";
@@ -167,54 +168,76 @@ function expectedOf(expected: Got, got: Got): Got {
   return { ...expected, headers: [...expected.headers!, "cache-control: max-age=60"].sort() };
 }
 
-type Build = (stage: Stage, cache: XCache | undefined) => (request: Request) => Response | Promise<Response>;
+type Engine = HTTPCacheMiddleware<never>;
 
-const options = (cache: XCache) => ({ cache, varyCookie: false, maxBodyBytes: 10_000 });
+/** `engines`: the caches around the application, from the outermost. */
+type Build = (stage: Stage, engines: readonly Engine[]) => FetchHandler;
+
+const engine = (cache: XCache): Engine =>
+  new HTTPCacheMiddleware<never>({ cache, varyCookie: false, maxBodyBytes: 10_000 });
+
+/** The caches around an application, for two stores. */
+const STACKS: Record<string, (one: XCache, other: XCache) => readonly Engine[]> = {
+  "one cache": (one) => [engine(one)],
+  "one cache that is registered twice": (one) => {
+    const own = engine(one);
+    return [own, own];
+  },
+  "two caches with one store": (one) => [engine(one), engine(one)],
+  "two caches with a store each": (one, other) => [engine(one), engine(other)],
+};
 
 const ADAPTERS: Record<string, Build> = {
-  fetch: (stage, cache) => {
-    const handler = async (request: Request): Promise<Response> => stage.respond(request.url);
-    return cache === undefined ? handler : fetchCache(options(cache))(handler);
+  fetch: (stage, engines) => {
+    const handler: FetchHandler = async (request) => stage.respond(request.url);
+    return engines.reduceRight((inner, own) => fetchCache(own as never)(inner), handler);
   },
-  hono: (stage, cache) => {
+  hono: (stage, engines) => {
     const app = new Hono();
-    if (cache !== undefined) app.use(honoCache(options(cache), app));
+    for (const own of engines) app.use(honoCache(own as never, app));
     app.all("*", (context) => stage.respond(context.req.url));
     app.onError((_error, context) => context.text("failed", 500));
     return (request) => app.fetch(request);
   },
 };
 
-describe.each(Object.entries(ADAPTERS))("on %s", (_, build) => {
-  const cache = new XCache({ backend: new MemoryBackend() });
-  afterAll(() => cache.disconnect());
+let stacks = 0;
 
-  test("any response is the same on every visit, and an endless one is cancelled", async () => {
-    const [bare, cached] = [new Stage(), new Stage()];
-    const [ask, askCached] = [build(bare, undefined), build(cached, cache)];
-    let runs = 0;
-    const check = async (own: Program): Promise<void> => {
-      const path = `/program-${runs++}`;
-      for (const stage of [bare, cached]) stage.programs.set(path, own);
-      const request = (): Request => new Request(`http://site.test${path}`, { method: own.method });
-      const expected = await read(() => ask(request()));
-      for (const visit of ["first", "second", "third"]) {
-        const got = await read(() => askCached(request()));
-        const wanted = expectedOf(expected, got);
-        expect({ ...got, headers: got.headers?.toSorted() }, `${visit} visit`).toEqual({
-          ...wanted,
-          headers: wanted.headers?.toSorted(),
-        });
-      }
-    };
-    const property = fc.asyncProperty(
-      fc.array(program, { minLength: 1, maxLength: AT_ONCE, size: "max" }),
-      async (all) => {
-        const outcomes = await Promise.allSettled(all.map(check));
-        for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-      },
-    );
-    await fc.assert(property, { numRuns: Math.ceil((2 * PROGRAMS) / AT_ONCE), seed: SEED });
-    await until(() => cached.endless === bare.endless, { what: "endless streams are cancelled" });
-  });
+describe.each(Object.entries(ADAPTERS))("on %s", (_, build) => {
+  const [one, other] = [1, 2].map(() => new XCache({ backend: new MemoryBackend() }));
+  afterAll(() => Promise.all([one!.disconnect(), other!.disconnect()]));
+
+  test.each(Object.entries(STACKS))(
+    "with %s any response is the same on every visit, and an endless one is cancelled",
+    async (name, stack) => {
+      const [bare, cached] = [new Stage(), new Stage()];
+      const [ask, askCached] = [build(bare, []), build(cached, stack(one!, other!))];
+      const programs = name === "one cache" ? PROGRAMS : PROGRAMS / 5;
+      let runs = 0;
+      stacks++;
+      const check = async (own: Program): Promise<void> => {
+        const path = `/${stacks}/program-${runs++}`;
+        for (const stage of [bare, cached]) stage.programs.set(path, own);
+        const request = (): Request => new Request(`http://site.test${path}`, { method: own.method });
+        const expected = await read(() => ask(request()));
+        for (const visit of ["first", "second", "third"]) {
+          const got = await read(() => askCached(request()));
+          const wanted = expectedOf(expected, got);
+          expect({ ...got, headers: got.headers?.toSorted() }, `${visit} visit`).toEqual({
+            ...wanted,
+            headers: wanted.headers?.toSorted(),
+          });
+        }
+      };
+      const property = fc.asyncProperty(
+        fc.array(program, { minLength: 1, maxLength: AT_ONCE, size: "max" }),
+        async (all) => {
+          const outcomes = await Promise.allSettled(all.map(check));
+          for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+        },
+      );
+      await fc.assert(property, { numRuns: Math.ceil((2 * programs) / AT_ONCE), seed: SEED });
+      await until(() => cached.endless === bare.endless, { what: "endless streams are cancelled" });
+    },
+  );
 });

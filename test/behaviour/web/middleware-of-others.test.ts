@@ -33,7 +33,7 @@ import { httpCache as honoCache } from "../../../src/web/hono.ts";
 import { httpCache as koaCache } from "../../../src/web/koa.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
 import { listen } from "./subject.ts";
-import { type Client, type More, type Place, visits } from "./visits.ts";
+import { expectHit, type Got, type More, type Place, visits } from "./visits.ts";
 
 const secret = "a secret of the test, which must be long";
 
@@ -80,32 +80,51 @@ function site(): (
   };
 }
 
+const FILE = "0123456789";
+const MAX_AGE_MS = 60_000;
+
 const userIn = (cookie: string | undefined): string | undefined =>
   /(?:^|; )user=(\w+)/.exec(cookie ?? "")?.[1];
 
 function folderWithFile(): string {
   const folder = mkdtempSync(join(tmpdir(), "xcache-static-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, "file.txt"), "0123456789");
+  writeFileSync(join(folder, "file.txt"), FILE);
   return folder;
 }
 
-const anonymous = { cookie: "" };
+/** `isReached`: whether the request for a file reaches the cache. */
+const asksForFile =
+  (isReached: (place: Place) => boolean): More =>
+  async (user, _other, place) => {
+    const expectCached = (got: Got): void => {
+      if (isReached(place)) expectHit(got, place);
+      else expect(got.headers["cache-status"]).toBeUndefined();
+    };
+    const first = await user.getAnonymously("/file.txt");
+    const held = await user.getAnonymously("/file.txt");
+    expect([first.body, held.body]).toEqual([FILE, FILE]);
+    expectCached(held);
+    // An ETag that only the cache has is not for the comparison.
+    if (held.headers["accept-ranges"] === undefined) return;
+    const again = await user.getAnonymously("/file.txt", { "if-none-match": String(held.headers.etag) });
+    expect([again.status, again.body]).toEqual([304, ""]);
+    expectCached(again);
+  };
 
-const asksForFile: More = async (user) => {
-  for (let time = 0; time < 2; time++) expect((await user.get("/file.txt", anonymous)).body).toHaveLength(10);
-  const held = await user.get("/file.txt", anonymous);
-  const again = await user.get("/file.txt", { ...anonymous, "if-none-match": String(held.headers.etag) });
-  if (held.headers.etag !== undefined) expect([again.status, again.body]).toEqual([304, ""]);
-};
-
-const asksForEncodings: More = async (user: Client) => {
-  for (const encoding of ["gzip", "identity", "gzip"]) {
-    const { headers, body } = await user.get("/posts", { ...anonymous, "accept-encoding": encoding });
-    expect([headers["content-encoding"], body]).toEqual([
-      encoding === "gzip" ? "gzip" : undefined,
-      '{"posts":1}',
-    ]);
+const asksForEncodings: More = async (user, _other, place) => {
+  for (const path of ["/posts", "/page"]) {
+    for (const visit of [1, 2, 3]) {
+      // Each of them is the first for one of the pages.
+      for (const encoding of path === "/page" ? ["gzip", "identity"] : ["identity", "gzip"]) {
+        const got = await user.getAnonymously(path, { "accept-encoding": encoding });
+        expect([got.headers["content-encoding"], got.body]).toEqual([
+          encoding === "gzip" ? "gzip" : undefined,
+          path === "/page" ? "page of nobody" : '{"posts":1}',
+        ]);
+        if (visit > 1) expectHit(got, place);
+      }
+    }
   }
 };
 
@@ -216,8 +235,15 @@ const ROWS: Record<string, Row> = {
   ),
   "@fastify/rate-limit": onFastify((app) => void app.register(fastifyRateLimit, { max: 1_000 })),
   "@fastify/static": onFastify(
-    (app) => void app.register(fastifyStatic, { root: folderWithFile(), prefix: "/", wildcard: false }),
-    asksForFile,
+    (app) =>
+      void app.register(fastifyStatic, {
+        root: folderWithFile(),
+        prefix: "/",
+        wildcard: false,
+        maxAge: MAX_AGE_MS,
+      }),
+    // Files have routes, which are behind the cache wherever they are registered.
+    asksForFile(() => true),
   ),
   "@fastify/helmet": onFastify((app) => void app.register(fastifyHelmet)),
   "koa-session": onKoa((app) => [koaSession({ renew: true }, app)]),
@@ -228,20 +254,29 @@ const ROWS: Record<string, Row> = {
     () => [koaBodyParser()],
     (user) => user.post("/posts", { "content-type": "application/json" }, '{"a":1}'),
   ),
-  "koa-static": onKoa(() => [koaStatic(folderWithFile())], asksForFile),
+  "koa-static": onKoa(
+    () => [koaStatic(folderWithFile(), { maxage: MAX_AGE_MS })],
+    asksForFile((place) => place === "inside"),
+  ),
   "hono/cookie and streaming": onHono(
     () => [],
-    async (user) => {
-      for (let time = 0; time < 2; time++)
-        expect((await user.get("/streamed", anonymous)).body).toBe("line 0\nline 1\nline 2\n");
+    async (user, _other, place) => {
+      for (const time of [1, 2]) {
+        const got = await user.getAnonymously("/streamed");
+        expect(got.body).toBe("line 0\nline 1\nline 2\n");
+        if (time === 2) expectHit(got, place);
+      }
     },
   ),
   "hono/etag": onHono(
     () => [etag()],
-    async (user) => {
-      const { headers } = await user.get("/posts", anonymous);
-      const held = await user.get("/posts", { ...anonymous, "if-none-match": String(headers.etag) });
-      expect([held.status, held.body]).toEqual([304, ""]);
+    async (user, _other, place) => {
+      const { headers } = await user.getAnonymously("/posts");
+      for (const condition of [String(headers.etag), "*"]) {
+        const held = await user.getAnonymously("/posts", { "if-none-match": condition });
+        expect([held.status, held.body]).toEqual([304, ""]);
+        expectHit(held, place);
+      }
     },
   ),
   "hono/compress": onHono(() => [compress({ threshold: 0 })], asksForEncodings),
@@ -258,7 +293,7 @@ const ROWS: Record<string, Row> = {
 
 describe.each(Object.entries(ROWS))("%s", (_, { serve, more }) => {
   test("shows every user the same outside of the cache, inside of it and without it", async () => {
-    const visitsIn = async (place: Place) => visits(await listen(await serve(place)), more);
+    const visitsIn = async (place: Place) => visits(await listen(await serve(place)), place, more);
     const expected = await visitsIn("without the cache");
     expect(await visitsIn("outside"), "outside").toEqual(expected);
     expect(await visitsIn("inside"), "inside").toEqual(expected);

@@ -1,9 +1,17 @@
 // Hostile requests and pages of one user, on every adapter: nothing of the first request may reach the second.
-import type { RequestListener } from "node:http";
-import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
-import { type AddressInfo, connect } from "node:net";
+import { connect as connectHttp2 } from "node:http2";
+import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { ADAPTERS, type Answer, type Ask, type Script, type Subject, subject } from "./subject.ts";
+import {
+  ADAPTERS,
+  type Answer,
+  type Ask,
+  listenHttp2,
+  ON_HTTP2,
+  type Script,
+  type Subject,
+  subject,
+} from "./subject.ts";
 
 /** What the first request brings, and the second must not see. */
 const MARK = "marked";
@@ -156,14 +164,6 @@ function sendRaw(port: number, text: string): Promise<void> {
   });
 }
 
-/** Serves HTTP/2; the port. */
-async function listenHttp2(listener: RequestListener): Promise<number> {
-  const server = createHttp2Server(listener as never);
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-
 /** Sends requests on streams of one connection. */
 function clientOfHttp2(port: number): Client {
   const session = connectHttp2(`http://127.0.0.1:${port}`);
@@ -242,7 +242,7 @@ test.each(ADAPTERS)("on %s nothing of a hostile or personal request reaches anot
   expect(await tryAll(open, open, turn, Object.entries(PROBES))).toEqual(SAFE);
 });
 
-test.each(["node", "koa", "hono"] as const)("nor does it on %s with HTTP/2", async (adapter) => {
+test.each(ON_HTTP2)("nor does it on %s with HTTP/2", async (adapter) => {
   const turn: Turn = { answer: {}, mark: "" };
   const open = await subject(adapter, handler(turn), {}, undefined, listenHttp2);
   const { port } = open;

@@ -32,8 +32,8 @@ export class Stage {
   #server: Server | undefined;
   #http2: { readonly server: Http2Server; readonly session: ClientHttp2Session } | undefined;
 
-  async open(build: Build, engine: HTTPCacheMiddleware<never> | undefined): Promise<void> {
-    const { listener, isHttp2 = false } = await build(this, engine);
+  async open(build: Build, engines: readonly HTTPCacheMiddleware<never>[]): Promise<void> {
+    const { listener, isHttp2 = false } = await build(this, engines);
     if (!isHttp2) {
       this.#server = createServer(listener);
       return;
@@ -88,16 +88,20 @@ interface Built {
   readonly isHttp2?: boolean;
 }
 
-export type Build = (stage: Stage, engine: HTTPCacheMiddleware<never> | undefined) => Built | Promise<Built>;
+/** `engines`: the caches around the program, from the outermost. */
+export type Build = (stage: Stage, engines: readonly HTTPCacheMiddleware<never>[]) => Built | Promise<Built>;
 
 const buildNode =
   (isHttp2: boolean): Build =>
-  (stage, engine) => {
+  (stage, engines) => {
     const inner: RequestListener = (request, response) => {
       applyPatches(response, stage.programOf(request.url!).inner, "inner");
       stage.run(request.url!, response).catch(() => destroy(response));
     };
-    const cached = engine === undefined ? inner : (nodeCache(engine as never)(inner) as RequestListener);
+    const cached = engines.reduceRight(
+      (listener, engine) => nodeCache(engine as never)(listener) as RequestListener,
+      inner,
+    );
     const listener: RequestListener = (request, response) => {
       applyPatches(response, stage.programOf(request.url!).outer, "outer");
       cached(request, response);
@@ -107,7 +111,7 @@ const buildNode =
 
 const buildExpress =
   (create: typeof express): Build =>
-  (stage, engine) => {
+  (stage, engines) => {
     const app = create();
     // Error pages without a stack.
     app.set("env", "production");
@@ -115,7 +119,7 @@ const buildExpress =
       applyPatches(response, stage.programOf(request.url).outer, "outer");
       next();
     });
-    if (engine !== undefined) app.use(expressCache(engine as never));
+    for (const engine of engines) app.use(expressCache(engine as never));
     app.use((request, response, next) => {
       applyPatches(response, stage.programOf(request.url).inner, "inner");
       next();
@@ -135,13 +139,13 @@ const buildExpress =
 
 const buildFastify =
   (create: typeof Fastify): Build =>
-  async (stage, engine) => {
+  async (stage, engines) => {
     const app = create({ exposeHeadRoutes: false });
     app.addHook("onRequest", (request, reply, done) => {
       applyPatches(reply.raw, stage.programOf(request.url).outer, "outer");
       done();
     });
-    if (engine !== undefined) app.register(fastifyCache(engine as never));
+    for (const engine of engines) app.register(fastifyCache(engine as never));
     app.all("*", (request, reply) => {
       reply.hijack();
       applyPatches(reply.raw, stage.programOf(request.url).inner, "inner");
@@ -153,14 +157,14 @@ const buildFastify =
 
 const buildKoa =
   (Application: typeof Koa): Build =>
-  (stage, engine) => {
+  (stage, engines) => {
     const app = new Application();
     app.silent = true;
     app.use((context, next) => {
       applyPatches(context.res, stage.programOf(context.url).outer, "outer");
       return next();
     });
-    if (engine !== undefined) app.use(koaCache(engine as never));
+    for (const engine of engines) app.use(koaCache(engine as never));
     app.use(async (context) => {
       applyPatches(context.res, stage.programOf(context.url).inner, "inner");
       context.respond = false;

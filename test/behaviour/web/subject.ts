@@ -1,6 +1,14 @@
 // One handler behind the HTTP cache, served by each adapter over real sockets, with a manual clock.
-import { createServer, request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
+import {
+  type Agent,
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+} from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
+import { pipeline, Readable } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import express from "express";
 import Fastify from "fastify";
@@ -31,7 +39,7 @@ export interface Seen {
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  readonly body?: string | Uint8Array;
+  readonly body?: string | Uint8Array | Readable;
 }
 
 export type Script = (seen: Seen) => Answer | Promise<Answer>;
@@ -48,6 +56,8 @@ export interface Ask {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string;
+  /** Without: a connection of its own. */
+  readonly agent?: Agent;
 }
 
 export interface Subject {
@@ -63,6 +73,9 @@ export interface Subject {
 export type Adapter = "node" | "express" | "fastify" | "koa" | "fetch" | "hono";
 /** The server of Hono replaces the global Request and Response: the others come first, so that they meet the usual ones. */
 export const ADAPTERS: readonly Adapter[] = ["node", "express", "fastify", "koa", "fetch", "hono"];
+
+/** The adapters of frameworks that support HTTP/2. */
+export const ON_HTTP2: readonly Adapter[] = ["node", "fastify", "koa", "hono"];
 
 export type Options = Partial<Omit<HttpCacheOptions<never>, "onError">>;
 
@@ -93,7 +106,7 @@ export async function subject(
     calls.push(seen);
     return script(seen);
   };
-  const listener = await listenerFor(adapter, engine, run);
+  const listener = await listenerFor(adapter, engine, run, open === listenHttp2);
   const port = await open((request, response) => around(request, () => void listener(request, response)));
   onTestFinished(() => (cache as XCache).disconnect());
   return {
@@ -113,6 +126,7 @@ async function listenerFor(
   adapter: Adapter,
   engine: HTTPCacheMiddleware<never>,
   run: Run,
+  isHttp2: boolean,
 ): Promise<RequestListener> {
   if (adapter === "fetch") return bridge(fetchCache(engine as never)((request) => fetchAnswer(run, request)));
   if (adapter === "hono") {
@@ -122,7 +136,8 @@ async function listenerFor(
     return getRequestListener(app.fetch) as RequestListener;
   }
   if (adapter === "fastify") {
-    const app = Fastify({ exposeHeadRoutes: false });
+    // The types tell apart what a variable decides.
+    const app = Fastify({ exposeHeadRoutes: false, http2: isHttp2 as false });
     app.addHttpMethod("M-SEARCH");
     app.register(fastifyCache(engine as never));
     app.all("*", async ({ method, url, headers: sent }, reply) => {
@@ -136,6 +151,7 @@ async function listenerFor(
   }
   if (adapter === "koa") {
     const app = new Koa();
+    app.silent = true;
     app.use(koaCache(engine as never));
     app.use(async (context) => {
       const { method, url, headers: sent } = context;
@@ -151,7 +167,8 @@ async function listenerFor(
     const headers = request.headers as Seen["headers"];
     const { status = 200, headers: fields = {}, body } = await run(request.method!, request.url!, headers);
     response.writeHead(status, fields as Record<string, string>);
-    response.end(body);
+    if (body instanceof Readable) pipeline(body, response, () => {});
+    else response.end(body);
   };
   if (adapter === "node") return nodeCache(engine as never)(listener) as RequestListener;
   const app = express();
@@ -168,7 +185,8 @@ async function fetchAnswer(run: Run, request: Request): Promise<Response> {
     body,
   } = await run(request.method, pathname + search, Object.fromEntries(request.headers));
   const list = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((line) => [name, line]));
-  const content = status === 204 || status === 304 ? null : (body ?? "");
+  const given = body instanceof Readable ? Readable.toWeb(body) : (body ?? "");
+  const content = status === 204 || status === 304 ? null : given;
   return new Response(content as string | null, { status, headers: list as [string, string][] });
 }
 
@@ -203,14 +221,29 @@ export async function listen(listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** As `listen`, with HTTP/2. */
+export async function listenHttp2(listener: RequestListener): Promise<number> {
+  const server = createHttp2Server(listener as never);
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
 export function ask(
   port: number,
   path: string,
-  { method = "GET", headers = {}, body }: Ask = {},
+  { method = "GET", headers = {}, body, agent }: Ask = {},
 ): Promise<Got> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      { host: "127.0.0.1", port, path, method, headers: { host: "site.test", ...headers }, agent: false },
+      {
+        host: "127.0.0.1",
+        port,
+        path,
+        method,
+        headers: { host: "site.test", ...headers },
+        agent: agent ?? false,
+      },
       (response) => {
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));

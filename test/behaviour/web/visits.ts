@@ -1,11 +1,11 @@
 // Two users and a stranger visit a site: what each of them gets, for comparing a site behind the cache with the same one without.
-import { request as httpRequest } from "node:http";
+import { Agent, request as httpRequest } from "node:http";
 import { gunzipSync } from "node:zlib";
-import { expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 
 export type Place = "without the cache" | "outside" | "inside";
 
-interface Got {
+export interface Got {
   readonly status: number;
   readonly body: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -16,9 +16,12 @@ export class Client {
   readonly notes: unknown[] = [];
   readonly cookies = new Map<string, string>();
   readonly #port: number;
+  /** A client that closes its connection may be gone before the handler has ended. */
+  readonly #agent = new Agent({ keepAlive: true });
 
   constructor(port: number) {
     this.#port = port;
+    onTestFinished(() => this.#agent.destroy());
   }
 
   get(path: string, headers: Record<string, string> = {}): Promise<Got> {
@@ -29,8 +32,18 @@ export class Client {
     return this.#ask("POST", path, { "content-length": `${Buffer.byteLength(body)}`, ...headers }, body);
   }
 
-  async #ask(method: string, path: string, headers: Record<string, string>, body?: string): Promise<Got> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  /** Without its cookies, as a client that may use the cache. */
+  getAnonymously(path: string, headers: Record<string, string> = {}): Promise<Got> {
+    return this.#ask("GET", path, headers, undefined, "");
+  }
+
+  async #ask(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: string,
+    cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; "),
+  ): Promise<Got> {
     const got = await new Promise<Got>((resolve, reject) => {
       const sent = httpRequest(
         {
@@ -38,7 +51,7 @@ export class Client {
           port: this.#port,
           path,
           method,
-          agent: false,
+          agent: this.#agent,
           headers: {
             host: "site.test",
             ...(method === "POST" ? { origin: "http://site.test" } : {}),
@@ -83,10 +96,15 @@ const ADDED = new Set([
 ]);
 
 /** Requests of a row, after the usual ones. */
-export type More = (user: Client, other: Client) => Promise<unknown>;
+export type More = (user: Client, other: Client, place: Place) => Promise<unknown>;
+
+/** That the cache answered it, unless there is none. */
+export function expectHit({ headers }: Got, place: Place): void {
+  if (place !== "without the cache") expect(headers["cache-status"]).toMatch(/^xcache; hit/);
+}
 
 /** Two users and a stranger; returns what each of them got. */
-export async function visits(port: number, more?: More): Promise<unknown> {
+export async function visits(port: number, place: Place, more?: More): Promise<unknown> {
   const [ann, bob, stranger] = [new Client(port), new Client(port), new Client(port)];
   const pageOf = async (client: Client): Promise<string> => (await client.get("/page")).body;
   // Before they have any cookie, and with the one they got.
@@ -118,7 +136,7 @@ export async function visits(port: number, more?: More): Promise<unknown> {
     "page of bob",
     "page of nobody",
   ]);
-  await more?.(ann, bob);
+  await more?.(ann, bob, place);
   for (const name of ann.cookies.keys()) expect(ann.cookies.get(name)).not.toBe(bob.cookies.get(name));
   return [ann.notes, bob.notes, stranger.notes];
 }

@@ -53,15 +53,9 @@ const SERVERS: Record<string, Serve> = {
     });
     return listen(app.callback());
   },
-  hono(outer, inner, body) {
-    const app = new Hono();
-    app.use(honoCache(outer, app));
-    app.use(async (_context, next) => {
-      await turn();
-      await next();
-    });
-    app.get("/", honoCache(inner, app), (context) => context.text(body()));
-    return listen(getRequestListener(app.fetch) as never);
+  "hono without a server of its own": (outer, inner, body) => {
+    const app = honoApp(outer, inner, body);
+    return listen(bridge(async (request) => app.fetch(request)));
   },
   node(outer, inner, body) {
     const listener = nodeCache(inner)((_request, response) => response.end(body()));
@@ -73,7 +67,20 @@ const SERVERS: Record<string, Serve> = {
     const handler = fetchCache(inner)(() => new Response(body()));
     return listen(bridge(fetchCache(outer)((request) => turn().then(() => handler(request)))));
   },
+  // Its server replaces the global Request and Response, so it comes last.
+  hono: (outer, inner, body) => listen(getRequestListener(honoApp(outer, inner, body).fetch) as never),
 };
+
+function honoApp(outer: never, inner: never, body: () => string): Hono {
+  const app = new Hono();
+  app.use(honoCache(outer, app));
+  app.use(async (_context, next) => {
+    await turn();
+    await next();
+  });
+  app.get("/", honoCache(inner, app), (context) => context.text(body()));
+  return app;
+}
 
 describe.each(Object.entries(SERVERS))("on %s", (_, serve) => {
   test("an inner cache passes a request through while the outer one fills the same entry", async () => {
@@ -106,5 +113,27 @@ describe.each(Object.entries(SERVERS))("on %s", (_, serve) => {
     await clock.advance(6_000);
     expect((await ask(port, "/")).body).toBe("answer 1");
     expect(calls).toBe(1);
+  });
+
+  test("two separate caches are both refreshed", async () => {
+    const { cache, clock } = memoryCache();
+    const engine = (name: string): never =>
+      new Engine(
+        { cache: cache.namespace(name), ttl: 5, staleWhileRevalidate: 100 },
+        clock,
+      ) as HTTPCacheMiddleware as never;
+    let calls = 0;
+    const port = await serve(engine("outer"), engine("inner"), () => `answer ${++calls}`);
+    // A field that the handler is not shown.
+    const headers = { "x-host": "a.test" };
+    await ask(port, "/", { headers });
+    await clock.advance(6_000);
+    expect((await ask(port, "/", { headers })).body).toBe("answer 1");
+    // The outer one may get the stale response of the inner one first.
+    const isRefreshed = async (): Promise<boolean> => {
+      await clock.advance(1_000);
+      return (await ask(port, "/")).body !== "answer 1";
+    };
+    await until(isRefreshed, { what: "the refreshed response" });
   });
 });
