@@ -5,15 +5,19 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** What replaces modules or timers must not meet what others have left in them; DEBUG turns tracing on for the whole process. */
 const REPLACES_PARTS = /\bvi\.(mock|doMock|resetModules|useFakeTimers)\(|\bstubEnv\("DEBUG"/;
 
+/** To collect all garbage takes long where other files have left much behind. */
+const COLLECTS_GARBAGE = /runInNewContext\("gc"\)/;
+
 /** Others import packages that replace Response and Request, which this one compares. */
 const NEEDS_OWN_GLOBALS = /web\/invisible-fetch\.test\.ts$/;
 
 const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts"))
   .map((path) => `test/${path}`);
-const alone = tests.filter(
-  (path) => NEEDS_OWN_GLOBALS.test(path) || REPLACES_PARTS.test(readFileSync(path, "utf8")),
-);
+const alone = tests.filter((path) => {
+  const text = readFileSync(path, "utf8");
+  return NEEDS_OWN_GLOBALS.test(path) || REPLACES_PARTS.test(text) || COLLECTS_GARBAGE.test(text);
+});
 
 /** The files that take longest, mostly by waiting: begun last, one of them would keep a run from ending. */
 const LONGEST = [

@@ -18,7 +18,7 @@ const END = "\n## Bun and Deno\n";
  * Why an installation cannot work, or not everywhere. Each failed row of the record has one of these reasons.
  * @type {readonly { app: RegExp, manager: RegExp, why: string }[]}
  */
-export const GAPS = [
+const GAPS = [
   {
     app: /^(next|lmdb) /,
     manager: /^yarn/,
@@ -35,6 +35,22 @@ export const GAPS = [
     why: "yarn 1 refuses packages that ask for a newer Node than the one it runs on (20 here); use a newer Node, or `--ignore-engines`",
   },
 ];
+
+/**
+ * Why an application cannot be installed with a package manager.
+ * @param {string} app
+ * @param {string} manager
+ */
+export const gapOf = (app, manager) =>
+  GAPS.find((each) => each.app.test(app) && each.manager.test(manager))?.why;
+
+/**
+ * Likewise, if the record says that it could not.
+ * @param {string} app
+ * @param {string} manager
+ */
+export const knownGap = (app, manager) =>
+  readRecord()[app]?.[manager] === null ? gapOf(app, manager) : undefined;
 
 /** @returns {InstallRecord} */
 export const readRecord = () => JSON.parse(readFileSync(RECORD, "utf8"));
@@ -112,8 +128,8 @@ export function installTable(rows) {
 function cellOf(app, manager, outcome, reasons) {
   if (outcome === undefined) return "not tried";
   if (outcome !== null) return "yes";
-  const gap = GAPS.find((each) => each.app.test(app) && each.manager.test(manager));
-  if (gap === undefined) throw new Error(`no reason is known why ${app} fails with ${manager}`);
-  if (!reasons.includes(gap.why)) reasons.push(gap.why);
-  return `no (${reasons.indexOf(gap.why) + 1})`;
+  const why = gapOf(app, manager);
+  if (why === undefined) throw new Error(`no reason is known why ${app} fails with ${manager}`);
+  if (!reasons.includes(why)) reasons.push(why);
+  return `no (${reasons.indexOf(why) + 1})`;
 }

@@ -119,7 +119,7 @@ describe.each(Object.keys(STORES))("on %s", (store) => {
     onTestFinished(() => cache.disconnect());
     await cache.set("user:1", { name: "Ada" }, { ttl: 600, tags: ["users"] });
     const ui = await startUi("--kv-url", kvUrl, "--prefix", prefix, "--timeout", "20s");
-    expect(ui.notes()).toMatch(/^read-only; the address contains a secret; Ctrl-C ends it$/m);
+    expect(ui.notes()).toMatch(/^read-only; the address contains a secret; press Ctrl-C to stop$/m);
     const overview = await ui.call("overview");
     const isPrivate = store === "memory";
     expect(overview).toMatchObject({

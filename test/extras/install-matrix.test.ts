@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { APPS, MANAGERS } from "../../scripts/test/extras-apps.mjs";
-import { GAPS, installTable, readRecord, tableIn } from "../../scripts/test/install-matrix.mjs";
+import { gapOf, installTable, readRecord, tableIn } from "../../scripts/test/install-matrix.mjs";
 
 const record = readRecord();
 const page = readFileSync(join(import.meta.dirname, "../../docs/guide/extras.md"), "utf8");
@@ -34,8 +34,7 @@ test("an installation that failed has a known reason, and a version that works w
     expect(row.npm, app).toBeTypeOf("string");
     for (const [manager, outcome] of Object.entries(row)) {
       if (outcome !== null) continue;
-      const reason = GAPS.find((gap) => gap.app.test(app) && gap.manager.test(manager));
-      expect(reason, `${app}, ${manager}`).toBeDefined();
+      expect(gapOf(app, manager), `${app}, ${manager}`).toBeDefined();
     }
   }
 });
