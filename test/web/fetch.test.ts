@@ -1,6 +1,6 @@
 // The fetch adapter with requests and responses that are not plain ones.
 import { NextRequest, NextResponse } from "next/server.js";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { httpCache } from "../../src/web/fetch.ts";
 import { memoryCache } from "../behaviour/cache/memory-cache.ts";
 
@@ -14,8 +14,18 @@ const FIELDS: readonly Record<string, string>[] = [
   { "x-original-url": "/evil" },
 ];
 
-describe("the request of a handler", () => {
+/** What a server may do with the global class before the first request. */
+const GLOBALS: readonly (readonly [string, () => unknown])[] = [
+  ["the global Request", () => Request],
+  ["a global Request replaced since", () => class Request extends globalThis.Request {}],
+  ["a global Request replaced since by a class of another name", () => class extends globalThis.Request {}],
+];
+
+describe.each(GLOBALS)("with %s, the request of a handler", (_, requestClass) => {
+  afterEach(() => void vi.unstubAllGlobals());
+
   test.each(FIELDS)("is a NextRequest if the framework's is one, with %j", async (headers) => {
+    vi.stubGlobal("Request", requestClass());
     const { cache } = memoryCache();
     const handler = httpCache({ cache })((request: Request) => {
       const { nextUrl, cookies, method } = request as NextRequest;
@@ -40,6 +50,7 @@ describe("the request of a handler", () => {
   });
 
   test("does not show a hidden cookie as its framework parsed it", async () => {
+    vi.stubGlobal("Request", requestClass());
     const { cache } = memoryCache();
     const handler = httpCache({ cache, shared: true, strict: true })((request: Request) => {
       const { nextUrl, cookies } = request as NextRequest;

@@ -268,8 +268,7 @@ function likeOriginal(copy: Request, request: Request): Request {
   const prototype = Object.getPrototypeOf(request) as { readonly constructor: RequestClass };
   if (prototype !== Object.getPrototypeOf(copy)) {
     // Servers that only imitate a Request inherit its constructor, and keep its fields in properties of their own.
-    const isSubclass = request instanceof Request && Object.hasOwn(prototype, "constructor");
-    if (!isSubclass) return copy;
+    if (!Object.hasOwn(prototype, "constructor") || !extendsRequest(prototype)) return copy;
     // What the framework parsed of a cookie that is hidden must not be copied.
     if (request.headers.has("cookie") && !copy.headers.has("cookie")) return new prototype.constructor(copy);
     Object.setPrototypeOf(copy, prototype);
@@ -282,6 +281,13 @@ function likeOriginal(copy: Request, request: Request): Request {
 }
 
 type RequestClass = new (copied: Request) => Request;
+
+/** By its name: a server may have replaced the global class since, as that of Hono does when it starts. */
+function extendsRequest(prototype: object): boolean {
+  for (let parent = Object.getPrototypeOf(prototype); parent !== null; parent = Object.getPrototypeOf(parent))
+    if (Object.hasOwn(parent, "constructor") && parent.constructor.name === "Request") return true;
+  return false;
+}
 
 /** The same request without its body and abort signal. */
 export function copyOf({ url, method, headers }: Request): Request {
