@@ -69,6 +69,8 @@ export interface SceneOptions extends Omit<NodeHostOptions, "clock"> {
   readonly met?: NodeHost["onServer"];
   /** Of pauses; 0 makes them shortest. */
   readonly random?: number;
+  /** Milliseconds that the clock is ahead. */
+  readonly ahead?: () => number;
 }
 
 /** Servers that know the same rows, and clients of them; all are ended with the scene. */
@@ -92,8 +94,12 @@ export class Scene {
   }
 
   client(seeds: readonly HostPort[], options: SceneOptions = {}): ClusterServers {
-    const { poolSize = 1, met = async () => {}, random, ...timeouts } = options;
-    const clock = random === undefined ? systemClock : { ...systemClock, random: () => random };
+    const { poolSize = 1, met = async () => {}, random, ahead = () => 0, ...timeouts } = options;
+    const clock = {
+      ...systemClock,
+      now: () => systemClock.now() + ahead(),
+      ...(random !== undefined && { random: () => random }),
+    };
     const host: NodeHost = {
       ...nodeHost({ clock, ...timeouts }),
       poolSize,
