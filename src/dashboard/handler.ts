@@ -6,7 +6,6 @@ import type { Changed } from "./changes.ts";
 import type { CheckedOptions } from "./checked-options.ts";
 import { type Allowed, DashboardData, type DashboardExtras } from "./data.ts";
 import type { DashboardAction, Permission } from "./options.ts";
-import { isForeign } from "./origin.ts";
 import { BadRequest, keyIn, messageOf } from "./request-body.ts";
 
 /** The longest body of a request: a key of 64 KiB in JSON. */
@@ -238,4 +237,21 @@ export function loadPage(): Promise<BuiltPage> {
   const place = new URL("../../dist/dashboard/page.js", import.meta.url).href;
   loading ??= import(place).then(({ page }) => page as BuiltPage);
   return loading;
+}
+
+/**
+ * A browser says where a request comes from; one without it is no browser's, or a navigation. `host`: the request's own.
+ *
+ * Behind a proxy that replaces Host, the browser's word for it is Sec-Fetch-Site, which no script can set, and the proxy's
+ * X-Forwarded-Host: a script of another origin cannot send that header without a preflight, which is never answered.
+ */
+function isForeign(request: Request, host: string): boolean {
+  const { headers } = request;
+  const site = headers.get("sec-fetch-site");
+  if (request.method !== "GET" && site !== null && site !== "same-origin" && site !== "none") return true;
+  const origin = headers.get("origin");
+  if (origin === null || site === "same-origin") return false;
+  const [forwarded = ""] = (headers.get("x-forwarded-host") ?? "").split(",");
+  const name = origin.replace(/^https?:\/\//, "").toLowerCase();
+  return name !== host && name !== forwarded.trim().toLowerCase();
 }
