@@ -1,7 +1,7 @@
 // A stored response ready to send: its header lists are built once and reused for every hit.
 
 import type { Reply, RequestInfo } from "../message/exchange.ts";
-import { fieldOf, hasField } from "../message/header-list.ts";
+import { fieldOf, filterFields, hasField } from "../message/header-list.ts";
 import type { StatusField } from "../protocol/cache-status.ts";
 import { isNotModified, notModifiedHeaders } from "../protocol/conditional.ts";
 import { isRangeOfThis, rangeOf } from "../protocol/range.ts";
@@ -14,6 +14,8 @@ import {
   type StoredValue,
   textOf,
 } from "./stored-response.ts";
+
+const OF_BODY = new Set(["age", "cache-control", "etag", "expires", "last-modified", "pragma"]);
 
 /** A header list in which two values change over time. */
 interface Block {
@@ -151,6 +153,11 @@ function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
 
+/** Fields that describe a body or state a lifetime, which an error must not take over. */
+function isOfBody(name: string): boolean {
+  return name.startsWith("content-") || OF_BODY.has(name);
+}
+
 function partialReply(
   range: string,
   headers: readonly string[],
@@ -163,8 +170,9 @@ function partialReply(
     if (headers[at] !== "Content-Length") rest.push(headers[at]!, headers[at + 1]!);
   }
   if (wanted === "unsatisfiable") {
-    rest.push("Content-Range", `bytes */${body.length}`, "Content-Length", "0");
-    return { status: 416, message: "", headers: rest, body: undefined, isPlain: false };
+    const own = filterFields(rest, (name) => !isOfBody(name));
+    own.push("Content-Range", `bytes */${body.length}`, "Content-Length", "0");
+    return { status: 416, message: "", headers: own, body: undefined, isPlain: false };
   }
   if (!hasField(rest, "accept-ranges")) rest.push("Accept-Ranges", "bytes");
   const { start, end } = wanted;

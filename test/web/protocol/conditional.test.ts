@@ -65,6 +65,33 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect(calls).toHaveLength(2);
   });
 
+  test("a 416 carries nothing that describes the stored body or its lifetime", async () => {
+    const { ask } = await subject(adapter, () => ({
+      headers: {
+        etag: '"v1"',
+        "last-modified": "Wed, 01 Jan 2020 00:00:00 GMT",
+        "cache-control": "public, max-age=60",
+        expires: "Wed, 01 Jan 2070 00:00:00 GMT",
+        "content-type": "text/plain",
+        "content-language": "en",
+        "content-disposition": "inline",
+        vary: "accept",
+        "x-own": "kept",
+      },
+      body: "0123456789",
+    }));
+    await ask("/");
+    const { status, headers } = await ask("/", { headers: { range: "bytes=10-" } });
+    const names = ["cache-control", "content-disposition", "content-language", "content-type", "etag"];
+    const found = [...names, "expires", "last-modified"].filter((name) => headers[name] !== undefined);
+    expect([status, found]).toEqual([416, []]);
+    expect([headers["content-range"], headers.vary, headers["x-own"]]).toEqual([
+      "bytes */10",
+      "accept",
+      "kept",
+    ]);
+  });
+
   test("no-store and only-if-cached of a request are always obeyed", async () => {
     const { ask, calls } = await subject(adapter, counting());
     const missing = await ask("/", { headers: { "cache-control": "only-if-cached" } });
