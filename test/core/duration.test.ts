@@ -169,7 +169,7 @@ describe("a ttl that was probably meant as milliseconds", () => {
   /** The warnings of a process; each line has run before the next. */
   const warningsOf = (...lines: string[]): string => {
     const program = programFile(
-      `import { XCache } from "./xcache.js"; const cache = new XCache({ kvUrl: "memory://" });\n${lines.join("\n")}`,
+      `import { XCache } from "./index.js"; const cache = new XCache({ kvUrl: "memory://" });\n${lines.join("\n")}`,
     );
     return execFileSync(process.execPath, ["--no-deprecation", "-e", RUN, program], { encoding: "utf8" });
   };
@@ -206,7 +206,7 @@ describe("a ttl that was probably meant as milliseconds", () => {
 
   it("warns in the options of the HTTP cache too", () => {
     const program = programFile(
-      `import { XCache } from "./xcache.js"; import { httpCache } from "./web/fetch.js";
+      `import { XCache } from "./index.js"; import { httpCache } from "./web/fetch.js";
       const cache = new XCache({ kvUrl: "memory://" });
       httpCache({ cache, ttl: "1000h", staleIfError: 86_400_000 });
       httpCache({ cache, ttl: 3_600_000 });`,

@@ -7,8 +7,7 @@ import { type RedisServer, startRedis } from "../support/redis.ts";
 /** Ten seconds pass when it is told so. */
 const SCRIPT = `
 import { cacheWithClock } from "./testing/index.js";
-import { cached } from "./functions/cached.js";
-import { AlertManager } from "./alerts/manager.js";
+import { AlertManager, cached } from "./index.js";
 
 const due = new Set();
 const after = (delayMs, run) => {

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { build } from "vite";
+import { pathToFileURL } from "node:url";
 import { reservePort } from "../support/port.ts";
 import { recordServer } from "../support/run-folder.ts";
 import { until } from "../support/until.ts";
@@ -70,6 +70,11 @@ export default {
   turbopack: { root: ${JSON.stringify(ROOT)} },
 };`;
 
+/** What the application imports, as it is published. */
+const library = ["index.js", "ecosystem/next.js"]
+  .map((entry) => `export * from ${JSON.stringify(pathToFileURL(join(ROOT, "dist", entry)).href)};`)
+  .join("\n");
+
 const handler = (name: string, store: string): string => `
 // Hidden from the tracing of deployment files, which would take half of the build time.
 const { ${name}, XCache } = await import(/* turbopackIgnore: true */ "./xcache.mjs");
@@ -119,9 +124,9 @@ export async function buildNextApp(upstream: string, store: string): Promise<Nex
     },
   };
   try {
-    await bundleSources(folder);
     writeAll(folder, {
       "package.json": "{}",
+      "xcache.mjs": library,
       "next.config.mjs": config,
       "cache-handler.mjs": handler("nextCacheHandler", store),
       "use-cache-handler.mjs": handler("nextUseCacheHandler", store),
@@ -154,27 +159,6 @@ function run(folder: string, args: readonly string[], output: string[] = []): Ch
   const strikeOff = recordServer(child.pid!);
   child.once("exit", strikeOff);
   return child;
-}
-
-/** The modules that the application imports, from src. */
-async function bundleSources(folder: string): Promise<void> {
-  const entry = join(folder, "entry.ts");
-  writeFileSync(
-    entry,
-    `export { XCache } from "${ROOT}/src/xcache.ts";\nexport * from "${ROOT}/src/ecosystem/next.ts";\n`,
-  );
-  await build({
-    configFile: false,
-    root: folder,
-    logLevel: "error",
-    build: {
-      ssr: entry,
-      outDir: folder,
-      emptyOutDir: false,
-      minify: false,
-      rollupOptions: { output: { entryFileNames: "xcache.mjs", chunkFileNames: "xcache-[name].mjs" } },
-    },
-  });
 }
 
 function writeAll(folder: string, files: Readonly<Record<string, string>>): void {

@@ -2,16 +2,13 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { whyStale } from "../../scripts/build/build.mjs";
-import { install, pack, runtimeDependencies } from "../../scripts/test/extras-folder.mjs";
+import { install } from "../../scripts/test/extras-folder.mjs";
+import { packedPackage } from "../support/packed-package.ts";
 import { runFolder } from "../support/run-folder.ts";
 import { until } from "../support/until.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
-
 /** Gives an application the packages that `npm install` of the tarball, and nothing else, has brought along. */
 export async function addInstalledPackage(app: string): Promise<void> {
-  expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
   cpSync(join(await installedOnce(), "node_modules"), join(app, "node_modules"), {
     recursive: true,
     verbatimSymlinks: true,
@@ -36,8 +33,8 @@ async function installedOnce(): Promise<string> {
 
 async function installIn(folder: string): Promise<void> {
   writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
-  const tarballs = await pack(join(folder, "tarballs"), [ROOT, ...runtimeDependencies()]);
-  await install(folder, tarballs, { offline: true });
+  const { tarball, dependencies } = packedPackage();
+  await install(folder, [tarball, ...dependencies], { offline: true });
 }
 
 /** False if the folder is there already: then its maker installs. */

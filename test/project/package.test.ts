@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
-import { whyStale } from "../../scripts/build/build.mjs";
 import { manifestProblems } from "../../scripts/release/check-manifest.mjs";
+import { type PackedPackage, packedPackage } from "../support/packed-package.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const run = promisify(execFile);
@@ -47,19 +47,11 @@ const exportTargets = Object.values(manifest.exports).flatMap((target) =>
 
 describe("the tarball", () => {
   let packed: string[] = [];
-  let tarball: { size: number; unpackedSize: number };
+  let tarball: PackedPackage;
 
   beforeAll(() => {
-    expect(whyStale(), "dist does not match src: run `npm run build`").toBeUndefined();
-    const output = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
-      cwd: ROOT,
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    type Listed = typeof tarball & { files: { path: string }[] };
-    const [listed] = Object.values(JSON.parse(output) as Record<string, Listed>);
-    tarball = listed!;
-    packed = listed!.files.map(({ path }) => path);
+    tarball = packedPackage();
+    packed = tarball.files.map(({ path }) => path);
   });
 
   test("contains the compiled code, its types and the four standard files, and nothing else", () => {

@@ -8,7 +8,7 @@ import { STALE_MODULES } from "./own-process.ts";
 
 /** What such a test imports. */
 const NEEDS_COMPILED =
-  /\/(own-process|[a-z]+-process|installed|installed-package|example|round)\.ts"|\/build\.mjs"/;
+  /\/(own-process|[a-z]+-process|installed|installed-package|example|next-app|packed-package|round)\.ts"|\/build\.mjs"/;
 
 export function setup({ vitest }: TestProject): void {
   if (process.env[STALE_MODULES] !== undefined) return;

@@ -1,7 +1,7 @@
 // Runs a program on the compiled sources in a child process that a test can message, hear, stop, kill and await.
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { recordServer, runFolder } from "./run-folder.ts";
@@ -9,23 +9,33 @@ import { until } from "./until.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** Each source compiled to a file of its own. The global set-up makes sure that they match src/. */
+/** Each source compiled to a file of its own. The global set-up makes sure that they match src/, and so does what is published. */
 const MODULES = join(ROOT, ".cache/modules");
+const PUBLISHED = join(ROOT, "dist");
 
 /** Set by the global set-up to the reason why the compiled sources cannot be used. */
 export const STALE_MODULES = "XCACHE_TEST_STALE_MODULES";
 
 let programs = 0;
 
-/** Writes a program or a file of a worker thread, whose relative imports are relative to src/ (`./xcache.js`). Returns its path. */
+const IMPORTS = /((?:from |import |import\()")\.\/([^"]+)/g;
+
+/**
+ * The folder that a program imports from. What is published is in a few files, which takes Node half the time to load; one copy
+ * of the library must do, so that a program with parts that are not published has all of them as modules.
+ */
+function folderOf(program: string): string {
+  const paths = [...program.matchAll(IMPORTS)].map(([, , path = ""]) => path);
+  return paths.every((path) => existsSync(join(PUBLISHED, path))) ? PUBLISHED : MODULES;
+}
+
+/** Writes a program or a file of a worker thread, whose relative imports are relative to src/ (`./index.js`). Returns its path. */
 export function programFile(program: string): string {
   const reason = process.env[STALE_MODULES];
   if (reason !== undefined) throw new Error(reason);
   const file = join(programFolder(), `${process.pid}-${programs++}.mjs`);
-  writeFileSync(
-    file,
-    program.replaceAll(/((?:from |import |import\()")\.\//g, `$1${pathToFileURL(MODULES).href}/`),
-  );
+  const folder = pathToFileURL(folderOf(program)).href;
+  writeFileSync(file, program.replaceAll(IMPORTS, `$1${folder}/$2`));
   return file;
 }
 
@@ -50,7 +60,7 @@ export function modulesWithoutPackages(): string {
 }
 
 const PRELUDE = `
-import { systemClock } from "./core/clock.js";
+import { systemClock } from "${pathToFileURL(join(MODULES, "core/clock.js")).href}";
 const settings = JSON.parse(process.argv[2]);
 const say = (said, more) => process.send({ said, ...more });
 const nextMessage = () => new Promise((resolve) => process.once("message", resolve));

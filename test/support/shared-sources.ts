@@ -6,6 +6,8 @@ export class SharedSources {
 
   host(options: ts.CompilerOptions): ts.CompilerHost {
     const host = ts.createCompilerHost(options);
+    // As tsc does: comments of declarations have no part in what is right or wrong.
+    host.jsDocParsingMode = ts.JSDocParsingMode.ParseForTypeErrors;
     const { getSourceFile } = host;
     host.getSourceFile = (path, how, ...rest) => {
       // The same declarations are a module or a script, depending on the settings.

@@ -13,8 +13,14 @@ export interface SourceFacts {
   readonly clockUses: readonly string[];
 }
 
+/** Comments are not looked at. */
+const SYNTAX: ts.CreateSourceFileOptions = {
+  languageVersion: ts.ScriptTarget.Latest,
+  jsDocParsingMode: ts.JSDocParsingMode.ParseNone,
+};
+
 export function factsOf(path: string, text: string): SourceFacts {
-  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const source = ts.createSourceFile(path, text, SYNTAX, true);
   const imports: Import[] = [];
   const clockUses: string[] = [];
   const lineOf = (node: ts.Node): number =>

@@ -7,6 +7,8 @@ export interface UntilOptions {
   readonly what: string;
   /** Where nothing but the tests runs; longer on a busy machine. Default: 15 seconds. */
   readonly timeoutMs?: number;
+  /** How long to wait before the next look. Default: 10; more where to look takes long. */
+  readonly everyMs?: number;
   /** When true, waiting is pointless and ends at once. */
   readonly stopWhen?: () => boolean;
 }
@@ -14,7 +16,7 @@ export interface UntilOptions {
 /** Resolves with the first result that is neither false nor undefined. A throw counts as "not yet". */
 export async function until<T>(
   ask: () => T | Promise<T>,
-  { what, timeoutMs = 15_000, stopWhen }: UntilOptions,
+  { what, timeoutMs = 15_000, everyMs = 10, stopWhen }: UntilOptions,
 ): Promise<Exclude<T, false | undefined>> {
   const began = performance.now();
   let lastError: unknown;
@@ -30,6 +32,6 @@ export async function until<T>(
     const waitedMs = performance.now() - began;
     if (waitedMs > soon(timeoutMs))
       throw new Error(`${what}: not so after ${Math.round(waitedMs)} ms.`, { cause: lastError });
-    await pause(10);
+    await pause(everyMs);
   }
 }

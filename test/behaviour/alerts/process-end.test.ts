@@ -4,7 +4,7 @@ import { Receiver } from "../../alerts/receiver.ts";
 import { OwnProcess } from "../../support/own-process.ts";
 
 const PRELUDE = `
-import { AlertManager } from "./alerts/manager.js";
+import { AlertManager } from "./index.js";
 const cache = { getComprehensiveMetrics: () => ({ memoryUsage: 1, totalOperations: 0, byOperation: {}, connectionFailures: 0 }) };
 const full = { name: "full", metric: "memory_usage", threshold: 0.5, comparison: "greater_than" };
 `;

@@ -1,7 +1,10 @@
 // The commands that change a cache, and their safeguards.
 import { describe, expect, test } from "vitest";
-import { jsonLines, type Ran, xcache } from "./installed.ts";
+import { jsonLines, type Ran } from "./installed.ts";
+import { sharedProcess } from "./shared-process.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
+
+const xcache = sharedProcess();
 
 const folder = testFolder();
 const place = (name: string) => {

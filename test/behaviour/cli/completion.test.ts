@@ -5,8 +5,10 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { bashCandidate, readBashLine } from "../../../src/cli/completion/bash-line.ts";
 import { completionPosition } from "../../../src/cli/completion/candidates.ts";
-import { xcache } from "./installed.ts";
+import { sharedProcess } from "./shared-process.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
+
+const xcache = sharedProcess();
 
 const folder = testFolder();
 const kvUrl = diskUrl(folder);

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
-import { whyStale } from "../../../scripts/build/build.mjs";
+import { packedPackage } from "../../support/packed-package.ts";
 import { runFolder } from "../../support/run-folder.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
@@ -14,7 +14,7 @@ interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
-/** Packed once for all test files of a run. Returns the path of the program. */
+/** Installed once for all test files of a run. Returns the path of the program. */
 export function installedProgram(): string {
   const folder = join(runFolder(), "cli-installed");
   if (!existsSync(folder)) install(folder);
@@ -24,22 +24,12 @@ export function installedProgram(): string {
 }
 
 function install(folder: string): void {
-  const stale = whyStale();
-  if (stale !== undefined) throw new Error(`${stale}: run \`npm run build\``);
   const making = mkdtempSync(`${folder}-`);
   const packages = join(making, "node_modules");
   const place = join(packages, "xcache");
   mkdirSync(place, { recursive: true });
-  execFileSync("npm", ["pack", "--ignore-scripts", ROOT], {
-    cwd: making,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const { version, dependencies } = JSON.parse(
-    readFileSync(join(ROOT, "package.json"), "utf8"),
-  ) as Manifest & {
-    version: string;
-  };
-  execFileSync("tar", ["xzf", join(making, `xcache-${version}.tgz`), "-C", place, "--strip-components=1"]);
+  execFileSync("tar", ["xzf", packedPackage().tarball, "-C", place, "--strip-components=1"]);
+  const { dependencies } = JSON.parse(readFileSync(join(place, "package.json"), "utf8")) as Manifest;
   // What npm would install as well, and the peer that the disk store needs.
   for (const name of [...Object.keys(dependencies), "lmdb"]) {
     mkdirSync(dirname(join(packages, name)), { recursive: true });

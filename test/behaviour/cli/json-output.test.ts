@@ -4,8 +4,11 @@ import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { COMMANDS } from "../../../src/cli/specs/table.ts";
 import { cached, XCache } from "../../../src/index.ts";
-import { jsonLines, xcache } from "./installed.ts";
+import { jsonLines } from "./installed.ts";
+import { sharedProcess } from "./shared-process.ts";
 import { diskUrl, testFolder } from "./store.ts";
+
+const xcache = sharedProcess();
 
 const folder = testFolder();
 const kvUrl = diskUrl(folder);

@@ -1,7 +1,10 @@
 // The read-only commands with piped output: data on stdout, messages on stderr, no animation.
 import { beforeAll, describe, expect, test } from "vitest";
-import { jsonLines, type Ran, xcache } from "./installed.ts";
+import { jsonLines, type Ran } from "./installed.ts";
+import { sharedProcess } from "./shared-process.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
+
+const xcache = sharedProcess();
 
 const folder = testFolder();
 const kvUrl = diskUrl(folder);

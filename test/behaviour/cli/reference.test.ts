@@ -2,7 +2,9 @@
 import { expect, test } from "vitest";
 import { EXIT } from "../../../src/cli/exit-code.ts";
 import { COMMANDS } from "../../../src/cli/specs/table.ts";
-import { xcache } from "./installed.ts";
+import { sharedProcess } from "./shared-process.ts";
+
+const xcache = sharedProcess();
 
 const PREFACE = `# Command line
 

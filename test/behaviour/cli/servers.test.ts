@@ -9,8 +9,11 @@ import { type MemcachedServer, startMemcached } from "../../support/memcached.ts
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
 import { until } from "../../support/until.ts";
-import { jsonLines, start, xcache } from "./installed.ts";
+import { jsonLines, start } from "./installed.ts";
+import { sharedProcess } from "./shared-process.ts";
 import { testFolder, withCache } from "./store.ts";
+
+const xcache = sharedProcess();
 
 const PASSWORD = "s3cret/pa?ss";
 const MANY = 60_000;

@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { VERSION } from "../../../src/version.ts";
 import { soon } from "../../support/pace.ts";
 import { bareEnvironment, installedProgram, jsonLines, start, xcache } from "./installed.ts";
+import { sharedProcess } from "./shared-process.ts";
 import { diskUrl, testFolder, withCache } from "./store.ts";
 
 /** The scripts that a process has executed, as V8 reports them. */
@@ -73,6 +74,8 @@ describe("help", () => {
 });
 
 describe("a mistake", () => {
+  const mistaken = sharedProcess();
+
   test.each([
     [["stast"], "unknown command 'stast'", "Did you mean stats?"],
     [["list", "--patern", "x"], "unknown option '--patern'", "Did you mean --pattern?"],
@@ -91,14 +94,17 @@ describe("a mistake", () => {
     [["stats", "--interval", "1s"], "need --watch", "Add --watch"],
     [["list", "--pattern", "[a"], "never closed", "Close the class"],
   ])("in `xcache %j` says what is wrong and what to do next, and exits 2", async (args, wrong, next) => {
-    const { code, stdout, stderr } = await xcache(args, { env: { XCACHE_KV_URL: kvUrl } });
+    const { code, stdout, stderr } = await mistaken(args, { env: { XCACHE_KV_URL: kvUrl } });
     expect(stderr).toContain(wrong);
     expect(stderr).toContain(next);
     expect([code, stdout]).toEqual([2, ""]);
   });
 
   test("is one JSON object on stderr with --json", async () => {
-    const [parsed, run] = await Promise.all([xcache(["stast", "--json"]), xcache(["invalidate", "--json"])]);
+    const [parsed, run] = await Promise.all([
+      mistaken(["stast", "--json"]),
+      mistaken(["invalidate", "--json"]),
+    ]);
     for (const { code, stdout, stderr } of [parsed, run]) {
       expect([code, stdout]).toEqual([2, ""]);
       const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
@@ -124,7 +130,7 @@ describe("a mistake", () => {
     [["set", "k", "v", "--ttl", "redis://u:s3cret@h"]],
   ])("in `xcache %j` does not show the password of an address", async (args) => {
     for (const more of [[], ["--json"]]) {
-      const { code, stdout, stderr } = await xcache([...args, ...more]);
+      const { code, stdout, stderr } = await mistaken([...args, ...more]);
       expect(code).toBe(2);
       expect(stdout + stderr).not.toContain("s3");
       expect(stderr).toContain("***@h");
@@ -132,7 +138,7 @@ describe("a mistake", () => {
   });
 
   test("never prints control characters to the terminal", async () => {
-    const { stderr } = await xcache(["\u001b[31mred"]);
+    const { stderr } = await mistaken(["\u001b[31mred"]);
     expect(stderr).toContain("\\x1b[31mred");
     expect(stderr).not.toContain("\u001b");
   });

@@ -9,7 +9,7 @@ import { startRedis } from "../../support/redis.ts";
 const MOMENTS_MS = 1_500;
 
 const PROGRAM = `
-import { XCache } from "./xcache.js";
+import { XCache } from "./index.js";
 const cache = new XCache(settings.config);
 // The client is loaded within connect_timeout, which is longer than operation_timeout.
 await cache.connect();

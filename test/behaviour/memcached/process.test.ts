@@ -15,8 +15,7 @@ const PROCESSES = 4;
 const CALLERS = 100;
 
 const PRELUDE = `
-import { MemcachedBackend } from "./backends/memcached/backend.js";
-import { XCache } from "./xcache.js";
+import { MemcachedBackend, XCache } from "./index.js";
 const openCache = (kvUrl, config) => new XCache({ operationTimeout: 0.5, ...config, backend: new MemcachedBackend({ kvUrl }) });
 `;
 

@@ -3,9 +3,7 @@ import { describe, expect, it } from "vitest";
 import { OwnProcess } from "../../support/own-process.ts";
 
 const PRELUDE = `
-import { CacheMetrics } from "./metrics/collectors/cache-metrics.js";
-import { PullCollector } from "./metrics/prometheus/pull.js";
-import { PushCollector } from "./metrics/statsd/push.js";
+import { CacheMetrics, PullCollector, PushCollector } from "./index.js";
 `;
 
 async function run(program: string) {

@@ -3,7 +3,7 @@ import { OwnProcess } from "../../support/own-process.ts";
 
 const PROGRAM = `
 import { SemanticCache } from "./vector/index.js";
-import { XCache } from "./xcache.js";
+import { XCache } from "./index.js";
 const { kvUrl, nearCache, exactUpTo } = settings;
 const cache = new XCache({ kvUrl, nearCache, operationTimeout: 10 });
 const answers = new SemanticCache({ cache, namespace: "faq", threshold: 0.6, exactUpTo });

@@ -43,7 +43,7 @@ import { httpCache as fastifyCache } from "./web/fastify.js";
 import { httpCache as honoCache } from "./web/hono.js";
 import { httpCache as koaCache } from "./web/koa.js";
 import { httpCache as nodeCache } from "./web/node.js";
-import { XCache } from "./xcache.js";
+import { XCache } from "./index.js";
 
 const folder = mkdtempSync(join(tmpdir(), "xcache-clients-"));
 const file = join(folder, "file.txt");

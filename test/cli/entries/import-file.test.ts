@@ -14,8 +14,11 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { jsonLines, type Ran, xcache } from "../../behaviour/cli/installed.ts";
+import { jsonLines, type Ran } from "../../behaviour/cli/installed.ts";
+import { sharedProcess } from "../../behaviour/cli/shared-process.ts";
 import { diskUrl, testFolder, withCache } from "../../behaviour/cli/store.ts";
+
+const xcache = sharedProcess();
 
 const folder = testFolder();
 const run = (kvUrl: string, args: readonly string[], input = ""): Promise<Ran> =>

@@ -277,7 +277,7 @@ test("the leader closes: a follower takes over and drops everything", async () =
 
 test("the leader is killed: a follower takes over", async () => {
   const leader = new OwnProcess(
-    `import { XCache } from "./xcache.js";
+    `import { XCache } from "./index.js";
      import { postgresFeed } from "./db/feed.js";
      const cache = new XCache(settings.cache);
      const feed = postgresFeed({ ...settings.feed, cache, tables: "users", silentFor: 2 });

@@ -3,8 +3,8 @@ import type { CacheConfig } from "../../../src/config/types.ts";
 import { OwnProcess } from "../own-process.ts";
 
 const PROGRAM = `
+import { XCache } from "./index.js";
 import { cacheWithClock, ManualClock } from "./testing/index.js";
-import { XCache } from "./xcache.js";
 const { config, key, callers, isClockStill } = settings;
 const cache = isClockStill ? cacheWithClock(config, new ManualClock()) : new XCache(config);
 // Stays until the test ends, as a server with its socket does: a clock that stands still keeps no process alive.
