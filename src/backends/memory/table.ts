@@ -2,6 +2,7 @@
 // per entry and bounds entries and bytes over all pages.
 import { type Clock, NEAR_EXPIRY_MS } from "../../core/clock.ts";
 import { Eviction } from "./eviction/eviction.ts";
+import { Evictions } from "./eviction/evictions.ts";
 import { Sampling } from "./eviction/sampling.ts";
 import { UseLog } from "./eviction/use-log.ts";
 import { Reclaim } from "./expiry/reclaim.ts";
@@ -41,12 +42,6 @@ export interface Held<S> {
   readonly expires: number;
   /** Until when it may be served stale; at least `expires`. */
   readonly staleUntil: number;
-}
-
-interface Evicted {
-  readonly page: Page;
-  readonly key: string;
-  next: Evicted | undefined;
 }
 
 /** One in this many hits on boxes unboxes the value: an entry read more often than written needs no box. */
@@ -94,9 +89,7 @@ export class Table<S extends EntryTags> implements PageHost {
   readonly #hashes: Int32Array;
   /** How many recorded uses the eviction policy may not know yet when it chooses. */
   readonly #mostPending: number;
-  /** Evicted entries that are not notified yet, the oldest and the newest. A list: most of the time it is one entry. */
-  #evicted: Evicted | undefined;
-  #lastEvicted: Evicted | undefined;
+  readonly #evicted = new Evictions();
   #latestExpiry = 0;
   /** The latest reading of the clock for hits that pass, and how many hits it still answers for. */
   #reading = 0;
@@ -281,7 +274,7 @@ export class Table<S extends EntryTags> implements PageHost {
     tagSet?.retain?.();
     if (held === undefined) this.#insert(page, key, value, tagSet, expires, staleUntil, counted);
     else this.#overwrite(page, key, held, value, tagSet, expires, staleUntil, counted);
-    if (this.#evicted !== undefined) this.#notifyEvicted(this.#evicted);
+    if (!this.#evicted.isEmpty) this.#notifyEvicted();
     return true;
   }
 
@@ -437,23 +430,14 @@ export class Table<S extends EntryTags> implements PageHost {
       const slot = this.#eviction.choose(kept, arriving);
       const isSpent = this.#reclaim.isSpent(slot, this.clock.coarse());
       if (!isSpent && this.#onEvict !== undefined) {
-        this.#noteEvicted(this.#pages.at(this.#rows.ownerOf(slot))!, this.#rows.keys[slot]!);
+        this.#evicted.add(this.#pages.at(this.#rows.ownerOf(slot))!, this.#rows.keys[slot]!);
       }
       this.#drop(slot, !isSpent);
     }
   }
 
-  #noteEvicted(page: Page, key: string): void {
-    const evicted: Evicted = { page, key, next: undefined };
-    if (this.#lastEvicted === undefined) this.#evicted = evicted;
-    else this.#lastEvicted.next = evicted;
-    this.#lastEvicted = evicted;
-  }
-
-  #notifyEvicted(first: Evicted): void {
-    this.#evicted = undefined;
-    this.#lastEvicted = undefined;
-    for (let evicted: Evicted | undefined = first; evicted !== undefined; evicted = evicted.next) {
+  #notifyEvicted(): void {
+    for (let evicted = this.#evicted.take(); evicted !== undefined; evicted = evicted.next) {
       this.#onEvict?.(evicted.page, evicted.key);
     }
   }

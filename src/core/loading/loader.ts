@@ -7,57 +7,13 @@ import { CodecError, ConfigError, describeArrival } from "../errors.ts";
 import { endOfTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
 import { FewKeys } from "../few-keys.ts";
-import type { Admission, EntryOptions, Found, MaybePromise, Namespace, Ticket } from "../namespace.ts";
+import type { Admission, EntryOptions, Found, MaybePromise, Namespace } from "../namespace.ts";
 import type { Load, LoadContext } from "../options.ts";
+import { Flight } from "./flight.ts";
 import { type CommitOutcome, type LateTagged, newEnoughCheck } from "./late-tags.ts";
-import { LoadLimit, LoadLimits, OVERDUE } from "./load-limit.ts";
+import { LoadLimits, OVERDUE } from "./load-limit.ts";
 import { LoadPauses } from "./load-pauses.ts";
 import { type Loaded, type Outcome, type StoreLookup, WaitingCall } from "./waiting-call.ts";
-
-/** The value of a load until it is started. */
-const STARTING = new Promise<never>(() => {});
-
-/** An in-flight load and its waiting callers. */
-class Flight {
-  /** Started although a fresh value may be stored, which other callers get meanwhile. */
-  readonly forced: boolean;
-  readonly tags: readonly string[];
-  /** The moment in the change log at which it began. */
-  readonly since: number;
-  /** When it was started without a ticket. */
-  beganAt = 0;
-  waiters = 0;
-  storeFailed = false;
-  /** The permission to store its result, once granted. */
-  ticket: Ticket | undefined;
-  /** The load was started without a ticket. */
-  hasNoTicket = false;
-  /** What the load got as the stale value. */
-  stale: Found | undefined;
-  /** Aborts when the cache that started it disconnects. */
-  readonly signal: AbortSignal;
-  /** Settles when it is decided whether to load. */
-  admission: MaybePromise<Admission> | undefined;
-  readonly limit = new LoadLimit();
-  /** The value for the call that started it. */
-  landing: Promise<unknown> = STARTING;
-  /** Known when `landing` has resolved. */
-  result: Outcome | undefined;
-  #outcome: Promise<Outcome> | undefined;
-
-  constructor(request: ResolvedLoadOptions, since: number, signal: AbortSignal) {
-    this.forced = request.force;
-    this.tags = request.entry.tags;
-    this.since = since;
-    this.signal = signal;
-  }
-
-  /** Created when a call asks for it: the one that started the load alone needs only `landing`. */
-  get outcome(): Promise<Outcome> {
-    this.#outcome ??= this.landing.then(() => this.result as Outcome);
-    return this.#outcome;
-  }
-}
 
 /** Called synchronously before the caller's promise settles; saves a promise. Undefined: the call has failed. */
 export interface LoadObserver {
@@ -307,14 +263,14 @@ export class Loader {
           let seen = first === undefined ? namespace.find(key) : first.found;
           // What is known at once is not awaited: that would cost as much as the rest.
           if (isPromise(seen)) seen = await seen;
-          if (seen?.fresh && !force) return land(flight, { value: seen.value, source: "store" });
+          if (seen?.fresh && !force) return flight.land({ value: seen.value, source: "store" });
           let admission = this.#admit(key, load, request, seen, flight, namespace);
           flight.admission = admission;
           // A wait even so: other calls of this turn still have to come before the load starts, to share it.
           if (isPromise(admission)) admission = await admission;
           else await SETTLED;
           if (admission.found !== undefined)
-            return land(flight, { value: admission.found.value, source: "store" });
+            return flight.land({ value: admission.found.value, source: "store" });
           flight.ticket = admission.ticket;
           // Without an admission nothing says that a value read earlier was not invalidated since.
           flight.stale = admission.stale;
@@ -339,9 +295,9 @@ export class Loader {
       let commit = this.#commit(key, value, decided, flight);
       if (isPromise(commit)) commit = await commit;
       this.#pauses?.end(key);
-      if (decided.options.tags.length === entry.tags.length) return land(flight, { value, source: "load" });
+      if (decided.options.tags.length === entry.tags.length) return flight.land({ value, source: "load" });
       const ended = { tags: decided.options.tags, begunAt, endedAt, commit };
-      return land(flight, this.#tagged(key, load, value, ended, flight));
+      return flight.land(this.#tagged(key, load, value, ended, flight));
     } catch (error) {
       this.#fail(key, request, flight);
       throw error;
@@ -507,12 +463,6 @@ export class Loader {
       return value;
     }
   }
-}
-
-/** Notes the outcome; returns the value. */
-function land(flight: Flight, outcome: Outcome): unknown {
-  flight.result = outcome;
-  return outcome.value;
 }
 
 async function observed(loading: Promise<Loaded>, observer: LoadObserver): Promise<unknown> {
