@@ -1,6 +1,7 @@
 // class XCache: the cache's operations, on top of store, loader, configuration and metrics.
 
 import type { Advice } from "./advice/advice.ts";
+import { CountedLoad } from "./cache/counted-load.ts";
 import { DecisionLog } from "./cache/decision-log.ts";
 import {
   type EntryInfo,
@@ -49,7 +50,7 @@ import { offerFunctionRecords, takeCalling } from "./core/function-record.ts";
 import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loading/loader.ts";
-import type { Loaded, StoreLookup } from "./core/loading/waiting-call.ts";
+import type { StoreLookup } from "./core/loading/waiting-call.ts";
 import type { Inspection, Namespace } from "./core/namespace.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
 import type {
@@ -602,7 +603,7 @@ export class XCache implements AsyncDisposable {
     });
   }
 
-  async #load<T>(
+  #load<T>(
     key: string,
     load: Load<T>,
     options: GetOrSetOptions | undefined,
@@ -610,20 +611,18 @@ export class XCache implements AsyncDisposable {
     lookup?: StoreLookup,
     calledAt?: number,
   ): Promise<T> {
-    const timing = this.#telemetry.start("getOrSet");
-    const request = this.#loadRequest(key, load, options);
+    const observer = new CountedLoad(this.#telemetry, key, by);
+    let request: ResolvedLoadOptions;
+    try {
+      request = this.#loadRequest(key, load, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     if (by !== undefined) {
       by.missed++;
       by.ttlMs = request.entry.ttlMs;
     }
-    let loaded: Loaded | undefined;
-    try {
-      loaded = await this.#loader.load(key, load, request, lookup, calledAt);
-      return loaded.value as T;
-    } finally {
-      this.#telemetry.loaded(key, loaded, by);
-      this.#telemetry.finish("getOrSet", timing);
-    }
+    return this.#loader.load(key, load, request, observer, lookup, calledAt) as Promise<T>;
   }
 
   #loadRequest(key: string, load: unknown, options: GetOrSetOptions | undefined): ResolvedLoadOptions {

@@ -1,4 +1,5 @@
 // Changes made while loads are in flight, so that an overtaken load is neither stored nor joined.
+import { FewKeys } from "./few-keys.ts";
 
 /** One counter for all namespaces of a store, so that a parent's change can be compared with a child's load. */
 export interface Sequence {
@@ -19,7 +20,7 @@ interface LoadedKey {
 export class ChangeLog {
   readonly #sequence: Sequence;
   readonly #parent: ChangeLog | undefined;
-  readonly #keys = new Map<string, LoadedKey>();
+  readonly #keys = new FewKeys<LoadedKey>();
   readonly #tags = new Map<string, number>();
   readonly #patterns: { readonly matches: (key: string) => boolean; readonly at: number }[] = [];
   #everythingAt = 0;

@@ -2,6 +2,7 @@
 // per entry and bounds entries and bytes over all pages.
 import { type Clock, NEAR_EXPIRY_MS } from "../../core/clock.ts";
 import { Eviction } from "./eviction/eviction.ts";
+import { Evictions } from "./eviction/evictions.ts";
 import { Sampling } from "./eviction/sampling.ts";
 import { UseLog } from "./eviction/use-log.ts";
 import { Reclaim } from "./expiry/reclaim.ts";
@@ -63,6 +64,8 @@ export class Table<S extends EntryTags> implements PageHost {
   unchecked = 0;
   /** Whether hits are recorded for the eviction policy. */
   recordsUses = false;
+  /** What `#fetch` has read: it must go somewhere, or the compiler omits the reads. */
+  fetched = 0;
   /** Called when `needsTending` becomes true; undefined while no sweeper runs. */
   onOccupied: (() => void) | undefined;
   /**
@@ -86,14 +89,17 @@ export class Table<S extends EntryTags> implements PageHost {
   readonly #hashes: Int32Array;
   /** How many recorded uses the eviction policy may not know yet when it chooses. */
   readonly #mostPending: number;
-  #evicted: { page: Page; key: string }[] = [];
+  readonly #evicted = new Evictions();
   #latestExpiry = 0;
+  /** The latest reading of the clock for hits that pass, and how many hits it still answers for. */
+  #reading = 0;
+  #answers = 0;
   #hitsOnBoxes = 0;
 
   constructor(options: TableOptions) {
     this.clock = options.clock;
     this.#uncheckedHits = (options.clock.hitsPerReading ?? 1) - 1;
-    this.#sampling = new Sampling(this.#uncheckedHits);
+    this.#sampling = new Sampling(this.#uncheckedHits > 0);
     this.maxEntries = options.maxEntries;
     this.maxBytes = options.maxBytes;
     this.#countsBytes = options.maxBytes !== Number.POSITIVE_INFINITY;
@@ -146,7 +152,7 @@ export class Table<S extends EntryTags> implements PageHost {
   checkedValue(page: Page, key: string, held: unknown): unknown {
     const isBoxed = isBox(held);
     if (!isBoxed && this.#isBeforeHorizon()) {
-      if (this.recordsUses) this.recordUse(page, key);
+      if (this.#isRecorded()) this.recordUse(page, key);
       return held;
     }
     const slot = isBoxed && this.#rows.tagSets === undefined ? held.slot : this.#slotOf(page, key, held);
@@ -162,21 +168,44 @@ export class Table<S extends EntryTags> implements PageHost {
     return held.value;
   }
 
-  /** Whether every unboxed value is fresh; if so, the next few hits skip the check. */
+  /** Whether hits may go by without a look at the clock or the log. */
+  get #mayPass(): boolean {
+    return this.onOccupied !== undefined && (!this.recordsUses || this.#sampling.isSparse);
+  }
+
+  /** Whether every unboxed value is fresh. While hits may pass, one reading of the clock answers for several. */
   #isBeforeHorizon(): boolean {
-    const { horizon } = this;
-    const isSkipping = this.onOccupied !== undefined && (!this.recordsUses || this.#sampling.isSparse);
-    const isBefore = (isSkipping ? this.clock.now() : this.clock.coarse()) < horizon;
-    this.unchecked =
-      !isBefore || !isSkipping ? 0 : this.recordsUses ? this.#sampling.skipped() : this.#uncheckedHits;
-    return isBefore;
+    if (!this.#mayPass) {
+      this.#reading = this.clock.coarse();
+      this.#answers = 0;
+    } else if (this.#answers <= 0) {
+      this.#reading = this.clock.now();
+      this.#answers = this.#uncheckedHits + 1;
+    }
+    if (this.#reading < this.horizon) return true;
+    this.#answers = 0;
+    this.unchecked = 0;
+    return false;
+  }
+
+  /** Whether to record a hit on an unboxed value; also decides how many of the next pass. */
+  #isRecorded(): boolean {
+    if (!this.#mayPass) {
+      this.unchecked = 0;
+      return this.recordsUses;
+    }
+    const isTaken = this.recordsUses && this.#sampling.takes();
+    const most = this.#answers - 1;
+    this.unchecked = this.recordsUses ? this.#sampling.pass(most) : most;
+    this.#answers = most - this.unchecked;
+    return isTaken;
   }
 
   /** Records one of the uses that reach the table anyway, as often as one of the others. */
   #sampleUse(page: Page, key: string): void {
     if (!this.recordsUses || --this.unchecked >= 0) return;
-    this.unchecked = this.onOccupied !== undefined && this.#sampling.isSparse ? this.#sampling.skipped() : 0;
-    this.recordUse(page, key);
+    this.unchecked = 0;
+    if (!this.#mayPass || this.#sampling.takes()) this.recordUse(page, key);
   }
 
   recordUse(page: Page, key: string): void {
@@ -245,7 +274,7 @@ export class Table<S extends EntryTags> implements PageHost {
     tagSet?.retain?.();
     if (held === undefined) this.#insert(page, key, value, tagSet, expires, staleUntil, counted);
     else this.#overwrite(page, key, held, value, tagSet, expires, staleUntil, counted);
-    if (this.#evicted.length > 0) this.#notifyEvicted();
+    if (!this.#evicted.isEmpty) this.#notifyEvicted();
     return true;
   }
 
@@ -330,6 +359,7 @@ export class Table<S extends EntryTags> implements PageHost {
     this.#reclaim.onInsertion();
     this.#sampling.inserted();
     const hash = this.#hash.of(key, page.number);
+    if (this.size === this.maxEntries) this.#fetch(hash);
     this.#makeRoom(1, bytes, NO_SLOT, hash >>> 0);
     if (this.#rows.reserve()) this.#fitRows();
     const plain = tagSet === undefined && this.#schedule.canBePlain(expires);
@@ -400,16 +430,27 @@ export class Table<S extends EntryTags> implements PageHost {
       const slot = this.#eviction.choose(kept, arriving);
       const isSpent = this.#reclaim.isSpent(slot, this.clock.coarse());
       if (!isSpent && this.#onEvict !== undefined) {
-        this.#evicted.push({ page: this.#pages.at(this.#rows.ownerOf(slot))!, key: this.#rows.keys[slot]! });
+        this.#evicted.add(this.#pages.at(this.#rows.ownerOf(slot))!, this.#rows.keys[slot]!);
       }
       this.#drop(slot, !isSpent);
     }
   }
 
   #notifyEvicted(): void {
-    const evicted = this.#evicted;
-    this.#evicted = [];
-    for (const { page, key } of evicted) this.#onEvict?.(page, key);
+    for (let evicted = this.#evicted.take(); evicted !== undefined; evicted = evicted.next) {
+      this.#onEvict?.(evicted.page, evicted.key);
+    }
+  }
+
+  /** Reads what an insertion into a full table is about to read one after the other: the CPU waits for all of it once. */
+  #fetch(hash: number): void {
+    const slot = this.#eviction.likely;
+    const other = slot < 0 ? hash : this.#rows.hashOf(slot);
+    this.fetched =
+      this.#index.sample(hash) ^
+      this.#eviction.sample(hash >>> 0) ^
+      this.#index.sample(other) ^
+      this.#eviction.sample(other >>> 0);
   }
 
   /** Hashes all keys first: the lookups that follow do not depend on each other, so that the CPU waits for memory once. */

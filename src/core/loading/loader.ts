@@ -6,36 +6,18 @@ import { LoadDecisions, type ResolvedLoadOptions } from "../entry-options.ts";
 import { CodecError, ConfigError, describeArrival } from "../errors.ts";
 import { endOfTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
-import type { Admission, EntryOptions, Found, MaybePromise, Namespace, Ticket } from "../namespace.ts";
+import { FewKeys } from "../few-keys.ts";
+import type { Admission, EntryOptions, Found, MaybePromise, Namespace } from "../namespace.ts";
 import type { Load, LoadContext } from "../options.ts";
+import { Flight } from "./flight.ts";
 import { type CommitOutcome, type LateTagged, newEnoughCheck } from "./late-tags.ts";
-import { LoadLimit, LoadLimits, OVERDUE } from "./load-limit.ts";
+import { LoadLimits, OVERDUE } from "./load-limit.ts";
 import { LoadPauses } from "./load-pauses.ts";
 import { type Loaded, type Outcome, type StoreLookup, WaitingCall } from "./waiting-call.ts";
 
-/** An in-flight load and its waiting callers. */
-interface Flight {
-  /** Started although a fresh value may be stored, which other callers get meanwhile. */
-  readonly forced: boolean;
-  readonly tags: readonly string[];
-  /** The moment in the change log at which it began. */
-  readonly since: number;
-  /** When it was started without a ticket. */
-  beganAt: number;
-  outcome: Promise<Outcome>;
-  waiters: number;
-  storeFailed: boolean;
-  /** The permission to store its result, once granted. */
-  ticket: Ticket | undefined;
-  /** The load was started without a ticket. */
-  hasNoTicket: boolean;
-  /** What the load got as the stale value. */
-  stale: Found | undefined;
-  /** Aborts when the cache that started it disconnects. */
-  readonly signal: AbortSignal;
-  /** Settles when it is decided whether to load. */
-  admission: MaybePromise<Admission> | undefined;
-  readonly limit: LoadLimit;
+/** Called synchronously before the caller's promise settles; saves a promise. Undefined: the call has failed. */
+export interface LoadObserver {
+  ended(outcome: Loaded | undefined): void;
 }
 
 export interface LoaderHost {
@@ -63,12 +45,12 @@ export interface LoaderHost {
 /** A load without a ticket does not notice changes made by other processes: it can be joined for this long at most. */
 const MAX_UNNOTIFIED_MS = 1_000;
 
-/** The outcome of a load until it is started. */
-const STARTING = new Promise<never>(() => {});
+/** Awaited where a turn of the microtask queue is all that is needed: another promise need not be created for it. */
+const SETTLED = Promise.resolve();
 
 const FAILED: StoreLookup = { found: undefined, failed: true };
 
-type Flights = Map<string, Flight>;
+type Flights = FewKeys<Flight>;
 
 /** Cache objects on one namespace share its change log, and with it their flights. */
 const flightsOf = new WeakMap<ChangeLog, Flights>();
@@ -94,13 +76,13 @@ export class Loader {
       host.loadLimitMs,
       () => host.namespace() !== disconnectedNamespace,
     );
-    this.#flights = flightsOf.get(changes) ?? new Map();
+    this.#flights = flightsOf.get(changes) ?? new FewKeys();
     flightsOf.set(changes, this.#flights);
   }
 
   /** Whether a load of this key is in flight: then reading the store first is pointless. */
   isLoading(key: string): boolean {
-    return this.#flights.has(key);
+    return this.#flights.get(key) !== undefined;
   }
 
   /** How many callers wait for a load of this key that another call could join; undefined: there is none. */
@@ -120,17 +102,18 @@ export class Loader {
     key: string,
     load: Load<T>,
     request: ResolvedLoadOptions,
+    observer: LoadObserver,
     lookup?: StoreLookup,
     calledAt = this.#changes.now,
-  ): Promise<Loaded> {
+  ): Promise<unknown> {
     // The common case: nothing is in flight, and all this caller does is wait for the load to end. It is never taken off the
     // waiters, so that callers who join get copies.
-    if (isPlain(request) && !this.#flights.has(key) && this.#pauses?.has(key) !== true) {
-      const flight = this.#start(key, load, request, lookup);
+    if (isPlain(request) && this.#flights.get(key) === undefined && this.#pauses?.has(key) !== true) {
+      const flight = this.#start(key, load, request, lookup, observer);
       flight.waiters++;
-      return flight.outcome;
+      return flight.landing;
     }
-    return this.#loadOrJoin(key, load, request, lookup, calledAt);
+    return observed(this.#loadOrJoin(key, load, request, lookup, calledAt), observer);
   }
 
   async #loadOrJoin<T>(
@@ -229,24 +212,16 @@ export class Loader {
     return undefined;
   }
 
-  #start<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first?: StoreLookup): Flight {
-    const flight: Flight = {
-      forced: request.force,
-      tags: request.entry.tags,
-      since: this.#changes.begin(key),
-      beganAt: 0,
-      outcome: STARTING,
-      waiters: 0,
-      storeFailed: false,
-      ticket: undefined,
-      hasNoTicket: false,
-      stale: undefined,
-      signal: this.#host.signal(),
-      admission: undefined,
-      limit: new LoadLimit(),
-    };
+  #start<T>(
+    key: string,
+    load: Load<T>,
+    request: ResolvedLoadOptions,
+    first?: StoreLookup,
+    observer?: LoadObserver,
+  ): Flight {
+    const flight = new Flight(request, this.#changes.begin(key), this.#host.signal());
     this.#flights.set(key, flight);
-    flight.outcome = this.#fly(key, load, request, first, flight);
+    flight.landing = this.#fly(key, load, request, first, flight, observer);
     return flight;
   }
 
@@ -276,7 +251,8 @@ export class Loader {
     request: ResolvedLoadOptions,
     first: StoreLookup | undefined,
     flight: Flight,
-  ): Promise<Outcome> {
+    observer: LoadObserver | undefined,
+  ): Promise<unknown> {
     const { force, entry } = request;
     try {
       if (first?.failed) flight.storeFailed = true;
@@ -287,11 +263,14 @@ export class Loader {
           let seen = first === undefined ? namespace.find(key) : first.found;
           // What is known at once is not awaited: that would cost as much as the rest.
           if (isPromise(seen)) seen = await seen;
-          if (seen?.fresh && !force) return { value: seen.value, source: "store" };
-          flight.admission = this.#admit(key, load, request, seen, flight, namespace);
-          // Awaited even so: other calls of this turn still have to come before the load starts, to share it.
-          const admission = await flight.admission;
-          if (admission.found !== undefined) return { value: admission.found.value, source: "store" };
+          if (seen?.fresh && !force) return flight.land({ value: seen.value, source: "store" });
+          let admission = this.#admit(key, load, request, seen, flight, namespace);
+          flight.admission = admission;
+          // A wait even so: other calls of this turn still have to come before the load starts, to share it.
+          if (isPromise(admission)) admission = await admission;
+          else await SETTLED;
+          if (admission.found !== undefined)
+            return flight.land({ value: admission.found.value, source: "store" });
           flight.ticket = admission.ticket;
           // Without an admission nothing says that a value read earlier was not invalidated since.
           flight.stale = admission.stale;
@@ -316,8 +295,9 @@ export class Loader {
       let commit = this.#commit(key, value, decided, flight);
       if (isPromise(commit)) commit = await commit;
       this.#pauses?.end(key);
-      if (decided.options.tags.length === entry.tags.length) return { value, source: "load" };
-      return this.#tagged(key, load, value, { tags: decided.options.tags, begunAt, endedAt, commit }, flight);
+      if (decided.options.tags.length === entry.tags.length) return flight.land({ value, source: "load" });
+      const ended = { tags: decided.options.tags, begunAt, endedAt, commit };
+      return flight.land(this.#tagged(key, load, value, ended, flight));
     } catch (error) {
       this.#fail(key, request, flight);
       throw error;
@@ -325,6 +305,7 @@ export class Loader {
       this.#limits.end(flight.limit);
       this.#changes.end(key);
       this.#close(key, flight);
+      observer?.ended(flight.result);
     }
   }
 
@@ -481,6 +462,16 @@ export class Loader {
     } catch {
       return value;
     }
+  }
+}
+
+async function observed(loading: Promise<Loaded>, observer: LoadObserver): Promise<unknown> {
+  let loaded: Loaded | undefined;
+  try {
+    loaded = await loading;
+    return loaded.value;
+  } finally {
+    observer.ended(loaded);
   }
 }
 

@@ -570,6 +570,35 @@ describe("hits on an unboxed entry", () => {
     for (let hit = 0; hit < READING; hit++) page.peek("a");
     expect(recorded).toHaveBeenCalledTimes(READING);
   });
+
+  /** Full, and read so often that most uses are not recorded. */
+  function openFull(): { clock: QuickClock; table: Table<EntryTags>; page: Page } {
+    const opened = openWithReadings();
+    for (let at = 0; at < 9; at++) store(opened.table, opened.page, `k${at}`, at);
+    for (let hit = 0; hit < 20_000; hit++) opened.page.peek("a");
+    return opened;
+  }
+
+  test("of a full table are recorded about once in sixty-four, and read the clock as seldom as others", () => {
+    const { clock, table, page } = openFull();
+    const recorded = vi.spyOn(table, "recordUse");
+    const read = vi.spyOn(clock, "now");
+    for (let hit = 0; hit < 1_000 * READING; hit++) expect(page.peek("a")).toBe(1);
+    expect(recorded.mock.calls.length).toBeGreaterThan(400);
+    expect(recorded.mock.calls.length).toBeLessThan(600);
+    expect(read.mock.calls.length).toBeGreaterThanOrEqual(1_000);
+    expect(read.mock.calls.length).toBeLessThanOrEqual(1_001);
+  });
+
+  test("of a full table notice within `hitsPerReading` hits that it expired while the timer was late", async () => {
+    for (let before = 0; before < 2 * READING; before++) {
+      const { clock, page } = openFull();
+      for (let hit = 0; hit < before; hit++) page.peek("a");
+      await clock.advance(60_000);
+      const seen = Array.from({ length: READING }, () => page.peek("a"));
+      expect(seen.at(-1)).toBeUndefined();
+    }
+  });
 });
 
 describe("an iteration over a page", () => {

@@ -47,8 +47,16 @@ export class LoadBench {
   }
 
   /** What getOrSet does on a miss. */
-  load<T>(load: Load<T>, options?: GetOrSetOptions, key = "k", look?: StoreLookup): Promise<Loaded> {
-    return this.loader.load(key, load, resolveLoadOptions(options, DEFAULTS), look);
+  async load<T>(load: Load<T>, options?: GetOrSetOptions, key = "k", look?: StoreLookup): Promise<Loaded> {
+    let loaded: Loaded | undefined;
+    const observer = {
+      ended: (outcome: Loaded | undefined) => {
+        loaded = outcome;
+      },
+    };
+    const value = await this.loader.load(key, load, resolveLoadOptions(options, DEFAULTS), observer, look);
+    if (loaded === undefined) throw new Error("the observer was not called");
+    return { ...loaded, value };
   }
 
   async value<T>(load: Load<T>, options?: GetOrSetOptions, key = "k"): Promise<T> {

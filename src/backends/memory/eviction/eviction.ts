@@ -172,6 +172,16 @@ export class Eviction {
     return true;
   }
 
+  /** The oldest entry of the window, which is evicted most often; NONE: it is not known yet. */
+  get likely(): number {
+    return this.#queue.length === 0 ? NONE : this.#queue.at(0);
+  }
+
+  /** Something of what the policy remembers of a key, to have it read in time. */
+  sample(hash: number): number {
+    return this.#ghost === undefined ? 0 : this.#ghost.sample(hash);
+  }
+
   /**
    * The entry to evict, never `kept`; there must be another one. The caller then calls `leave`. `arriving` is the hash of the
    * key that needs the room, if it is a new one.

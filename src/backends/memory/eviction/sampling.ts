@@ -3,8 +3,8 @@
 
 /** Recorded uses per insertion that are aimed at; with two, hit ratios fall by up to 0.4 points. */
 const USES_PER_INSERTION = 8;
-/** The mean of the strides is at most this; a single one is less than twice as long. */
-const LONGEST_STRIDE = 16;
+/** The mean of the strides is at most this; a single one is less than twice as long. Reached with one insertion per 512 hits. */
+const LONGEST_STRIDE = 64;
 /** The stride is set again after this many recorded uses, or as many insertions as should have them. */
 const PERIOD = 256;
 
@@ -12,14 +12,16 @@ export class Sampling {
   readonly #longest: number;
   /** The mean number of hits for each recorded one. */
   #stride = 1;
+  /** Hits to go by before the next recorded one. */
+  #left = 0;
   #uses = 0;
   #insertions = 0;
   /** A xorshift generator: strides are random, so that no pattern of requests escapes. */
   #random = 0x9e37_79b9 | 0;
 
-  /** `mostSkipped`: how many consecutive hits may go unrecorded. */
-  constructor(mostSkipped: number) {
-    this.#longest = Math.min(LONGEST_STRIDE, mostSkipped / 2 + 1);
+  /** `isAllowed`: whether hits may go unrecorded at all. */
+  constructor(isAllowed: boolean) {
+    this.#longest = isAllowed ? LONGEST_STRIDE : 1;
   }
 
   /** Whether any hits are skipped. */
@@ -27,8 +29,25 @@ export class Sampling {
     return this.#stride > 1;
   }
 
+  /** Whether to record this hit. */
+  takes(): boolean {
+    if (this.#left > 0) {
+      this.#left--;
+      return false;
+    }
+    this.#left = this.#skipped();
+    return true;
+  }
+
+  /** Lets up to `most` hits go by that would not be recorded; returns how many. */
+  pass(most: number): number {
+    const passed = Math.min(this.#left, most);
+    this.#left -= passed;
+    return passed;
+  }
+
   /** How many hits to skip after a recorded one. */
-  skipped(): number {
+  #skipped(): number {
     let random = this.#random;
     random ^= random << 13;
     random ^= random >>> 17;
@@ -52,6 +71,7 @@ export class Sampling {
   #adjust(): void {
     const wanted = (this.#uses * this.#stride) / (Math.max(1, this.#insertions) * USES_PER_INSERTION);
     this.#stride = Math.max(1, Math.min(this.#longest, wanted));
+    this.#left = Math.min(this.#left, Math.floor(2 * this.#stride) - 2);
     this.#uses = 0;
     this.#insertions = 0;
   }

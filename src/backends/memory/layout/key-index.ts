@@ -52,6 +52,11 @@ export class KeyIndex {
     }
   }
 
+  /** Something of the place of a hash, to have it read in time. */
+  sample(hash: number): number {
+    return this.#places[hash & this.#mask]!;
+  }
+
   /** Adds a slot whose row is allocated. */
   add(slot: number): void {
     const places = this.#places;
