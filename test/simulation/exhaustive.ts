@@ -8,8 +8,9 @@ import { accesses, depend, type Event, HistoryState, type PerformedEvent } from 
 import type { Call } from "./history.ts";
 import { type Operation, tagsOf } from "./operations.ts";
 import { type PlacedEvent, racesOf } from "./races.ts";
-import { connectAll, deliverAll, settled } from "./scheduler.ts";
+import { connectAll, deliverAll } from "./scheduler.ts";
 import type { Step } from "./steps.ts";
+import { settled } from "./turn.ts";
 import { World, type WorldSettings } from "./world.ts";
 
 export type Name = "get" | "getOrSet" | "set" | "delete" | "invalidateTags" | "clear";
@@ -155,7 +156,6 @@ class Run {
         if (this.#isOver) return true;
         if (!this.#world.apply({ do: "tick" })) return true;
         this.#epoch++;
-        await settled();
         await settled();
         this.#sent(BY_TIME);
         depth--;

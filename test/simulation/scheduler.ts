@@ -3,13 +3,11 @@ import { seededRandom } from "../../src/testing/manual-clock.ts";
 import { drawOperation } from "./operations.ts";
 import type { Plan } from "./plan.ts";
 import { ALL, type Step } from "./steps.ts";
+import { settled } from "./turn.ts";
 import type { World } from "./world.ts";
 
 /** Steps after the last operation has begun. */
 const AFTERMATH = 8;
-
-/** Lets everything that an event has caused run to its end: promises, ticks and immediates. */
-export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Draws the next step among those that are possible now. */
 class Walk {
@@ -166,7 +164,6 @@ export async function walk(world: World, plan: Plan): Promise<Step[]> {
     if (!world.apply(step)) continue;
     taken.push(step);
     if (step.do !== "wait") await settled();
-    if (step.do === "tick") await settled();
     if (walking.isOver && count < plan.steps - AFTERMATH) count = plan.steps - AFTERMATH;
   }
   return taken;
@@ -177,7 +174,6 @@ export async function repeat(world: World, steps: readonly Step[]): Promise<void
   for (const step of steps) {
     if (!world.apply(step)) continue;
     if (step.do !== "wait") await settled();
-    if (step.do === "tick") await settled();
   }
 }
 
@@ -213,7 +209,6 @@ export async function pass(world: World, limitMs: number, isDone: () => boolean)
       world.time.pass(left);
       return;
     }
-    await settled();
     await settled();
   }
 }
