@@ -3,7 +3,7 @@
 // The sources get `nextTick` and `setImmediate` of this module in place of Node's when the simulation is bundled. A turn of the
 // real loop polls for input and output that a simulation does not have, which takes longer than most steps do.
 
-let immediates: (() => void)[] = [];
+const immediates: (() => void)[] = [];
 /** How many callbacks of the sources were queued for the end of a turn. */
 let ticks = 0;
 
@@ -16,24 +16,32 @@ export function setImmediate<A extends readonly unknown[]>(run: (...args: A) => 
   immediates.push(() => run(...args));
 }
 
+/** How many of them had been when it was last looked whether anything is left. */
+let seen = 0;
+
 /** Resolves when nothing is left to run: no promise, no tick, no immediate. */
 export const settled = (): Promise<void> => new Promise(settle);
 
+/**
+ * Node runs ticks only when no promise is left, and promises only when no tick is left. So if no tick was queued since the last
+ * look, everything else has run.
+ */
 function settle(resolve: () => void): void {
-  let seen = -1;
-  // Node runs a tick after all promises, so between two of these without another tick there was nothing left but promises.
   const look = (): void => {
-    if (seen !== ticks) seen = ticks;
-    else if (immediates.length === 0) {
+    const [immediate] = immediates;
+    if (ticks !== seen) seen = ticks;
+    else if (immediate === undefined) {
       resolve();
       return;
     } else {
-      seen = -1;
-      (immediates.shift() as () => void)();
+      immediates.shift();
+      immediate();
     }
-    process.nextTick(look);
+    // From a promise: what this tick and those before it have left to promises comes first.
+    queueMicrotask(lookAgain);
   };
-  process.nextTick(look);
+  const lookAgain = (): void => process.nextTick(look);
+  lookAgain();
 }
 
 /** A turn of the real event loop, so that other work of the thread is not kept waiting. */
