@@ -41,6 +41,7 @@ const SETTINGS: WorldSettings = {
   seed: 1,
   processes: 2,
   near: true,
+  poolSize: 1,
   hasReplica: false,
   keys: [KEY],
   namespaces: [""],

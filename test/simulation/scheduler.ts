@@ -124,11 +124,12 @@ class Walk {
     const { troubles, settings } = this.#plan;
     const process = Math.floor(this.#random() * settings.processes);
     const lot = this.#random();
+    const one = this.#oneConnection();
     if (troubles.holds) {
       const isHeld = [...this.#world.network.links].some((link) => link.process === process && link.isHeld);
-      this.#add(isHeld ? 0.5 : 0.8, { do: isHeld ? "release" : "hold", process });
+      this.#add(isHeld ? 0.5 : 0.8, isHeld ? { do: "release", process } : { do: "hold", process, ...one });
     }
-    if (troubles.resets) this.#add(0.4, { do: "reset", process, arrives: lot < 0.6 });
+    if (troubles.resets) this.#add(0.4, { do: "reset", process, arrives: lot < 0.6, ...one });
     if (troubles.freezes) {
       const isFrozen = this.#world.processes[process]?.state === "frozen";
       this.#add(isFrozen ? 0.6 : 0.4, { do: isFrozen ? "thaw" : "freeze", process });
@@ -139,6 +140,13 @@ class Walk {
     if (troubles.restarts) this.#add(0.8, { do: lot < 0.5 ? "save" : "restart" });
     if (troubles.outages) this.#add(0.4, { do: this.#world.network.isDown ? "up" : "down" });
     if (troubles.failovers) this.#add(0.9, this.#failoverStep(lot));
+  }
+
+  /** With several connections, mostly only one of them is in trouble. */
+  #oneConnection(): { readonly connection?: number } {
+    const { poolSize } = this.#plan.settings;
+    if (poolSize === 1 || this.#random() < 0.3) return {};
+    return { connection: Math.floor(this.#random() * poolSize) };
   }
 
   #failoverStep(lot: number): Step {
