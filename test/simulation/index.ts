@@ -57,4 +57,5 @@ export async function explain(result: Result): Promise<string> {
   return describeResult(await shrink(result));
 }
 
-export { explore, programs } from "./exhaustive.ts";
+export { explore } from "./exhaustive.ts";
+export { programs } from "./programs.ts";
