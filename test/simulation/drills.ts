@@ -198,6 +198,19 @@ export const DRILLS: readonly Drill[] = [
     troubles: { restarts: true },
   },
   {
+    name: "a store whose clock is set back before it is restarted",
+    settings: {},
+    program: [
+      [set(0), ...answered(0)],
+      [{ do: "save" }],
+      [set(0), ...answered(0)],
+      [{ do: "step clock", ms: -5_000 }],
+      [{ do: "restart" }],
+      [get(1)],
+      [get(0)],
+    ],
+  },
+  {
     name: "what a process leaves behind",
     settings: {
       processes: 3,
