@@ -54,12 +54,7 @@ export class SimulatedProcess {
   readonly #children = new Set<string>();
 
   /** `failed` is called with every failure that no caller sees. */
-  constructor(
-    index: number,
-    clock: ProcessClock,
-    settings: ProcessSettings,
-    failed: (error: Error) => void,
-  ) {
+  constructor(index: number, clock: ProcessClock, settings: ProcessSettings, failed: (error: Error) => void) {
     this.#failed = failed;
     this.index = index;
     this.clock = clock;

@@ -5,7 +5,9 @@ type Bundle = typeof import("./index.ts");
 type Result<Name extends keyof Bundle> = Bundle[Name] extends (...args: never) => infer Returned
   ? Awaited<Returned>
   : never;
-type Arguments<Name extends keyof Bundle> = Bundle[Name] extends (...args: infer Args) => unknown ? Args : never;
+type Arguments<Name extends keyof Bundle> = Bundle[Name] extends (...args: infer Args) => unknown
+  ? Args
+  : never;
 
 interface Answer {
   readonly id: number;

@@ -45,5 +45,4 @@ function settle(resolve: () => void): void {
 }
 
 /** A turn of the real event loop, so that other work of the thread is not kept waiting. */
-export const realTurn = (): Promise<void> =>
-  new Promise((resolve) => void globalThis.setImmediate(resolve));
+export const realTurn = (): Promise<void> => new Promise((resolve) => void globalThis.setImmediate(resolve));
