@@ -14,6 +14,8 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const ENTRY = join(ROOT, "test/simulation/index.ts");
 const SOCKET = join(ROOT, "src/backends/wire/socket.ts");
 const SIMULATED_SOCKET = join(ROOT, "test/simulation/socket.ts");
+const SOURCES = join(ROOT, "src");
+const TURN = join(ROOT, "test/simulation/turn.ts");
 
 /** What the modules compile to, for the next bundle. @type {Map<string, string>} */
 const compiled = new Map();
@@ -25,14 +27,20 @@ function removeWritten() {
   for (const file of written) rmSync(file, { force: true });
 }
 
-/** @param {string} path @param {string} source */
+/**
+ * The library runs in turns of the simulated event loop.
+ * @param {string} path @param {string} source
+ */
 async function compile(path, source) {
+  const isOurs = path.startsWith(SOURCES);
   const { code } = await transformWithEsbuild(source, path, {
     loader: "ts",
     target: "node20",
     sourcemap: false,
+    ...(isOurs ? { define: { "process.nextTick": "nextTick" } } : {}),
   });
-  return code;
+  const taken = ["nextTick", "setImmediate"].filter((name) => new RegExp(`\\b${name}\\b`).test(code));
+  return isOurs && taken.length > 0 ? `import { ${taken.join(", ")} } from "${TURN}";\n${code}` : code;
 }
 
 /**

@@ -1,6 +1,8 @@
 // `npm run simulate -- --seed 1 --schedules 100000`: deterministic schedules of simulated processes on a simulated store.
 // `--mutations` shows for each mutation of the sources how many schedules it takes to notice it. `--exhaustive 3` runs every
-// interleaving of every program of three operations; with `--mutations` it shows which programs notice a mutation.
+// interleaving of every program of three operations; with `--mutations` it shows which programs notice a mutation. `--exhaustive
+// 6 --sample 20 --seed 1` runs every interleaving of 20 programs of six operations.
+import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
 import { bundle } from "./bundle.mjs";
 
@@ -19,6 +21,10 @@ const { values } = parseArgs({
     exhaustive: { type: "string" },
     /** One program instead of all, such as "getOrSet,get|delete". */
     program: { type: "string" },
+    /** Only this many of the programs, drawn by the seed. */
+    sample: { type: "string" },
+    /** Leaves out this many of the programs, which were explored before. */
+    skip: { type: "string", default: "0" },
     mutations: { type: "boolean", default: false },
     /** Only mutations whose name contains this. */
     named: { type: "string", default: "" },
@@ -79,12 +85,31 @@ async function runMutations() {
 
 /**
  * @param {Simulation["programs"]} programs
- * @returns {import("../../test/simulation/exhaustive.ts").Program[]}
+ * @returns {import("../../test/simulation/programs.ts").Program[]}
  */
-const chosenPrograms = (programs) =>
-  values.program === undefined
-    ? programs(wholeNumber(values.exhaustive, "exhaustive"))
-    : [/** @type {any} */ (values.program.split("|").map((names) => names.split(",")))];
+function chosenPrograms(programs) {
+  if (values.program !== undefined)
+    return [/** @type {any} */ (values.program.split("|").map((names) => names.split(",")))];
+  const all = programs(wholeNumber(values.exhaustive, "exhaustive"));
+  const chosen = values.sample === undefined ? all : drawn(all, wholeNumber(values.sample, "sample"));
+  return chosen.slice(wholeNumber(values.skip, "skip"));
+}
+
+/**
+ * Some of a list, each at most once; the same for the same seed.
+ * @template T
+ * @param {T[]} list
+ * @param {number} count
+ */
+function drawn(list, count) {
+  const seed = wholeNumber(values.seed, "seed");
+  const rank = (/** @type {number} */ at) => createHash("sha256").update(`${seed} ${at}`).digest("hex");
+  return list
+    .map((item, at) => ({ item, rank: rank(at) }))
+    .sort((one, other) => (one.rank < other.rank ? -1 : 1))
+    .slice(0, count)
+    .map(({ item }) => item);
+}
 
 async function exploreMutations() {
   const { MUTATIONS } = await load();
@@ -114,6 +139,9 @@ async function runExhaustive() {
     const result = await explore(program);
     interleavings += result.interleavings;
     pruned += result.pruned;
+    // A run over many programs takes hours: what it has done by then is known if it is ended.
+    const counts = `${result.interleavings} interleavings, ${result.pruned} more cut short`;
+    console.log(`${program.map((names) => names.join(",")).join("|")}: ${counts}`);
     if (result.violations.length === 0) continue;
     console.log(`${program.join(" | ")}:\n${result.violations.map(({ message }) => message).join("\n")}`);
     console.log(result.timeline.join("\n"));

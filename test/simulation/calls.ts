@@ -1,13 +1,14 @@
 // The calls of the simulated processes and the loads they run, from their beginning to their end.
 import type { LoadContext } from "../../src/core/options.ts";
 import type { Call, History, LoadRun, Moment } from "./history.ts";
-import type { Network } from "./network.ts";
+import type { Link, Network } from "./network.ts";
 import type { Operation } from "./operations.ts";
-import type { SimulatedProcess } from "./process.ts";
+import type { ProcessSettings, SimulatedProcess } from "./process.ts";
 import type { Store } from "./store.ts";
 
 /** The world around the calls. */
 export interface CallHost {
+  readonly settings: ProcessSettings;
   readonly history: History;
   readonly moment: Moment;
   readonly processes: readonly SimulatedProcess[];
@@ -58,19 +59,21 @@ export class Calls {
   }
 
   begin(index: number, operation: Operation): Call {
-    const { history, network, processes } = this.#host;
+    const { history, network, processes, settings } = this.#host;
+    const { poolSize } = settings;
     const process = processes[index] as SimulatedProcess;
     const links = network.linksOf(index);
     const failedAt = this.#failedAt.get(index) ?? 0;
+    const areEnough = ({ length }: readonly Link[]): boolean => length >= poolSize;
     const call: Call = {
       id: `${operation.do === "set" ? "S" : "C"}${this.#host.nextId()}`,
       process: index,
       operation,
       start: this.#host.moment,
       heard: network.heardBy(index),
-      isReachable: links.some((link) => link.isServerOpen && !link.isHeld),
-      // A connection is ready that was opened after the store's last failure.
-      isUp: links.some((link) => link.isIdle && link.since > failedAt),
+      isReachable: areEnough(links.filter((link) => link.isServerOpen && !link.isHeld)),
+      // Connections are ready that were opened after the store's last failure.
+      isUp: areEnough(links.filter((link) => link.isIdle && link.since > failedAt)),
       frozenMs: 0,
     };
     history.calls.push(call);

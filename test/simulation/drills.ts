@@ -20,6 +20,9 @@ const HASTY: Partial<Plan> = { haste: 3 };
 /** Loads end when the program says so, and little time passes. */
 const RESTING: Partial<Plan> = { loadEnds: 0.01, haste: 0.3 };
 
+/** Of two connections, the second one carries its entry; all stamps are on the first one. */
+export const APART = "b";
+
 const KEY = { key: "a", namespace: "" };
 const TAGS = tagsOf("a");
 const call = (process: number, operation: Operation, callers = 1): Step => ({
@@ -45,6 +48,7 @@ const answered = (process: number): Step[] =>
 const wait = (ms: number): Step[] =>
   Array.from({ length: ms / 200 }, (): Step[] => [{ do: "wait", ms: 400 }, { do: "tick" }]).flat();
 
+const POOLED = { poolSize: 2, keys: [APART] };
 const STALE = { ttl: 0.4, staleIfError: 60 };
 
 export const DRILLS: readonly Drill[] = [
@@ -194,6 +198,19 @@ export const DRILLS: readonly Drill[] = [
     troubles: { restarts: true },
   },
   {
+    name: "a store whose clock is set back before it is restarted",
+    settings: {},
+    program: [
+      [set(0), ...answered(0)],
+      [{ do: "save" }],
+      [set(0), ...answered(0)],
+      [{ do: "step clock", ms: -5_000 }],
+      [{ do: "restart" }],
+      [get(1)],
+      [get(0)],
+    ],
+  },
+  {
     name: "what a process leaves behind",
     settings: {
       processes: 3,
@@ -223,5 +240,27 @@ export const DRILLS: readonly Drill[] = [
       [get(0)],
       [get(0)],
     ],
+  },
+  {
+    name: "two connections, and faults of one of them",
+    settings: { ...POOLED, kinds: ["get", "get", "getOrSet", "set", "delete", "invalidateTags"] },
+    troubles: { holds: true, resets: true },
+    plan: HASTY,
+  },
+  {
+    name: "the near tier of a process with two connections",
+    settings: { ...POOLED, near: true, kinds: ["get", "get", "set", "delete", "invalidateTags"] },
+    troubles: { holds: true },
+    plan: HASTY,
+  },
+  {
+    name: "two connections, and failovers",
+    settings: { ...POOLED, hasReplica: true, kinds: ["set", "delete", "get", "getOrSet", "invalidateTags"] },
+    troubles: { failovers: true, resets: true },
+  },
+  {
+    name: "two connections to a store that is restarted from an older snapshot",
+    settings: { ...POOLED, kinds: ["set", "delete", "get", "getOrSet", "invalidateTags"] },
+    troubles: { restarts: true, holds: true },
   },
 ];

@@ -7,15 +7,12 @@ import { check, type Violation } from "./checker.ts";
 import { accesses, depend, type Event, HistoryState, type PerformedEvent } from "./dependence.ts";
 import type { Call } from "./history.ts";
 import { type Operation, tagsOf } from "./operations.ts";
+import type { Name, Program } from "./programs.ts";
 import { type PlacedEvent, racesOf } from "./races.ts";
-import { connectAll, deliverAll, settled } from "./scheduler.ts";
+import { connectAll, deliverAll } from "./scheduler.ts";
 import type { Step } from "./steps.ts";
+import { settled } from "./turn.ts";
 import { World, type WorldSettings } from "./world.ts";
-
-export type Name = "get" | "getOrSet" | "set" | "delete" | "invalidateTags" | "clear";
-
-/** The operations of each process, one after another. */
-export type Program = readonly [readonly Name[], readonly Name[]];
 
 export interface Exploration {
   readonly interleavings: number;
@@ -40,6 +37,7 @@ const SETTINGS: WorldSettings = {
   seed: 1,
   processes: 2,
   near: true,
+  poolSize: 1,
   hasReplica: false,
   keys: [KEY],
   namespaces: [""],
@@ -156,7 +154,6 @@ class Run {
         if (!this.#world.apply({ do: "tick" })) return true;
         this.#epoch++;
         await settled();
-        await settled();
         this.#sent(BY_TIME);
         depth--;
         continue;
@@ -269,26 +266,4 @@ function stillAsleep(before: Choice | undefined): PerformedEvent[] {
   if (before === undefined) return [];
   const { asleep, done, performed } = before;
   return [...asleep, ...done].filter((event) => !depend(event, performed as PlacedEvent));
-}
-
-const NAMES: readonly Name[] = ["get", "getOrSet", "set", "delete", "invalidateTags"];
-const READS: readonly Name[] = ["get", "getOrSet"];
-
-/** All programs of so many operations that both read and change something, each pair of processes once. */
-export function programs(operations: number): Program[] {
-  const sequences = (length: number): Name[][] =>
-    length === 0 ? [[]] : sequences(length - 1).flatMap((head) => NAMES.map((name) => [...head, name]));
-  const all: Program[] = [];
-  for (let first = Math.ceil(operations / 2); first < operations; first++) {
-    for (const one of sequences(first)) {
-      for (const other of sequences(operations - first)) {
-        if (first === operations - first && one.join() < other.join()) continue;
-        const names = [...one, ...other];
-        const isMixed =
-          names.some((name) => READS.includes(name)) && !names.every((name) => READS.includes(name));
-        if (isMixed) all.push([one, other]);
-      }
-    }
-  }
-  return all;
 }

@@ -3,6 +3,7 @@ import type { Check } from "./checks.ts";
 import { type Result, runSeed } from "./run.ts";
 import { shrink } from "./shrink.ts";
 import { describeResult } from "./timeline.ts";
+import { realTurn } from "./turn.ts";
 
 export { DRILLS } from "./drills.ts";
 export { MUTATIONS } from "./mutations.ts";
@@ -36,6 +37,8 @@ export async function simulate(options: SimulationOptions, stops = false): Promi
   while (count < schedules) {
     const result = await runSeed(seed + count++, { drill });
     const violations = result.violations.filter(({ check }) => only === undefined || check === only);
+    // Other work of the thread is not kept waiting for long.
+    if (count % 100 === 0) await realTurn();
     if (violations.length === 0) continue;
     first ??= { ...result, violations };
     for (const check of new Set(violations.map((violation) => violation.check))) {
@@ -54,4 +57,5 @@ export async function explain(result: Result): Promise<string> {
   return describeResult(await shrink(result));
 }
 
-export { explore, programs } from "./exhaustive.ts";
+export { explore } from "./exhaustive.ts";
+export { programs } from "./programs.ts";

@@ -270,4 +270,22 @@ export const MUTATIONS: readonly Mutation[] = [
     'this.#change("closed");',
     'this.#change("open");',
   ),
+  one(
+    "stamps are spread over the connections",
+    "src/backends/wire/pool.ts",
+    "connections === 1 || isOwnRecord(key) ? 0 :",
+    "connections === 1 ? 0 :",
+  ),
+  one(
+    "the pushes of all connections are trusted if the last one answers",
+    NODE,
+    "provenAt = Math.min(provenAt, connection.provenAt);",
+    "({ provenAt } = connection);",
+  ),
+  one(
+    "other connections stay with a server that was replaced",
+    NODE,
+    "for (const other of this.#links) if (other !== link) other.renew(reason);",
+    "void [link, reason];",
+  ),
 ];

@@ -1,6 +1,6 @@
 // What a schedule is about: the settings of its world, its troubles, and the operations that meet, drawn from a seed.
 import { seededRandom } from "../../src/testing/manual-clock.ts";
-import { DRILLS, type Drill, type Program } from "./drills.ts";
+import { APART, DRILLS, type Drill, type Program } from "./drills.ts";
 import type { WorldSettings } from "./world.ts";
 
 /** Which troubles a schedule has; few at a time find more than all at once. */
@@ -50,7 +50,16 @@ export function drawPlan(seed: number, drill?: string): Plan {
   if (drill === undefined && random() < 0.6) return plan;
   const drawn = DRILLS[Math.floor(random() * DRILLS.length)] as Drill;
   const { settings, troubles, program, plan: others } = DRILLS.find(({ name }) => name === drill) ?? drawn;
-  const narrow = { keys: ["a"], namespaces: [""], hangs: false, hasReplica: false, disconnects: false };
+  // The keys of a program are given.
+  const poolSize = program === undefined ? plan.settings.poolSize : 1;
+  const narrow = {
+    poolSize,
+    keys: [poolSize === 1 ? "a" : APART],
+    namespaces: [""],
+    hangs: false,
+    hasReplica: false,
+    disconnects: false,
+  };
   return {
     ...plan,
     ...others,
@@ -70,10 +79,11 @@ function drawAnyPlan(seed: number): Plan {
   const failovers = trouble(0.25);
   // Loads that outlast a renewal of their lease.
   const isSlow = chance(0.15);
-  const settings: WorldSettings = {
+  const drawn: WorldSettings = {
     seed,
     processes: chance(0.75) ? 2 : chance(0.85) ? 3 : chance(0.7) ? 4 : 5,
     near: chance(0.55),
+    poolSize: 1,
     hasReplica: failovers,
     keys: chance(0.6) ? ["a"] : ["a", "b"],
     namespaces: chance(0.85) ? [""] : ["", "c"],
@@ -84,8 +94,8 @@ function drawAnyPlan(seed: number): Plan {
     disconnects: chance(0.15),
     changes: 0.2 + random() * 0.4,
   };
-  return {
-    settings,
+  const plan: Plan = {
+    settings: drawn,
     troubles: {
       holds: trouble(0.4),
       resets: trouble(0.35),
@@ -103,4 +113,12 @@ function drawAnyPlan(seed: number): Plan {
     loadEnds: isSlow ? 0.15 : 1.2,
     isConnected: chance(0.8),
   };
+  return chance(0.25) ? { ...plan, settings: pooled(drawn) } : plan;
 }
+
+/** Two connections for each process: one of them for stamps, the other one for one of the keys. */
+const pooled = (settings: WorldSettings): WorldSettings => ({
+  ...settings,
+  poolSize: 2,
+  keys: settings.keys.length === 1 ? [APART] : ["a", APART],
+});

@@ -1,6 +1,9 @@
 // A simulated process: the real cache on the real Redis client, with its own clock and its own connections.
 import { KvBackend } from "../../src/backends/kv/backend.ts";
-import { cacheWithClock, type XCache } from "../../src/xcache.ts";
+import { CacheLifecycle, CacheScope } from "../../src/cache/lifecycle.ts";
+import { resolveConfig } from "../../src/config/resolve.ts";
+import type { CacheConfig, ResolvedConfig } from "../../src/config/types.ts";
+import { XCache } from "../../src/xcache.ts";
 import { addressOf } from "./socket.ts";
 import type { ProcessClock } from "./time.ts";
 
@@ -9,6 +12,33 @@ export const BREAKER_RESET_MS = 3_000;
 export const BREAKER_THRESHOLD = 5;
 
 export type ProcessState = "running" | "frozen" | "dead";
+
+export interface ProcessSettings {
+  /** Whether it has a near tier. */
+  readonly near: boolean;
+  /** Connections to the store that its calls use. */
+  readonly poolSize: number;
+}
+
+/** Checked once: thousands of worlds have the same. */
+const configs = new Map<string, ResolvedConfig>();
+
+function configOf({ near, poolSize }: ProcessSettings): ResolvedConfig {
+  const name = `${near} ${poolSize}`;
+  const config =
+    configs.get(name) ??
+    resolveConfig({
+      keyPrefix: "x",
+      poolSize,
+      enableMetrics: false,
+      nearCache: near ? { maxEntries: 16 } : false,
+      operationTimeout: OPERATION_TIMEOUT_MS / 1_000,
+      connectTimeout: 2,
+      circuitBreaker: { failureThreshold: BREAKER_THRESHOLD, resetTimeout: BREAKER_RESET_MS / 1_000 },
+    });
+  configs.set(name, config);
+  return config;
+}
 
 export class SimulatedProcess {
   readonly index: number;
@@ -24,22 +54,13 @@ export class SimulatedProcess {
   readonly #children = new Set<string>();
 
   /** `failed` is called with every failure that no caller sees. */
-  constructor(index: number, clock: ProcessClock, near: boolean, failed: (error: Error) => void) {
+  constructor(index: number, clock: ProcessClock, settings: ProcessSettings, failed: (error: Error) => void) {
     this.#failed = failed;
     this.index = index;
     this.clock = clock;
-    this.cache = cacheWithClock(
-      {
-        backend: new KvBackend({ kvUrl: addressOf(index) }),
-        keyPrefix: "x",
-        enableMetrics: false,
-        nearCache: near ? { maxEntries: 16 } : false,
-        operationTimeout: OPERATION_TIMEOUT_MS / 1_000,
-        connectTimeout: 2,
-        circuitBreaker: { failureThreshold: BREAKER_THRESHOLD, resetTimeout: BREAKER_RESET_MS / 1_000 },
-      },
-      clock,
-    );
+    const config = { ...configOf(settings), backend: new KvBackend({ kvUrl: addressOf(index) }) };
+    const root = new CacheLifecycle(config, clock);
+    this.cache = new XCache(new CacheScope(root, root.store.namespace(config.keyPrefix)) as CacheConfig);
     this.cache.on("error", ({ error }) => failed(error));
   }
 

@@ -4,8 +4,9 @@ import type { Call, History, LoadRun } from "./history.ts";
 import { isChange } from "./operations.ts";
 import { drawPlan, type Plan } from "./plan.ts";
 import { BREAKER_RESET_MS, BREAKER_THRESHOLD } from "./process.ts";
-import { connectAll, deliverAll, pass, repeat, settled, walk } from "./scheduler.ts";
+import { connectAll, deliverAll, pass, repeat, walk } from "./scheduler.ts";
 import type { Step } from "./steps.ts";
+import { settled } from "./turn.ts";
 import { World } from "./world.ts";
 
 export interface Result {
@@ -167,7 +168,6 @@ async function passWithoutEnds(world: World, ms: number): Promise<void> {
     await deliverAll(world, false);
     const left = until - world.time.elapsed;
     if (left <= 0 || world.time.nextDue - world.time.now > left || !world.time.tick()) return;
-    await settled();
     await settled();
   }
 }

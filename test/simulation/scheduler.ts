@@ -3,13 +3,11 @@ import { seededRandom } from "../../src/testing/manual-clock.ts";
 import { drawOperation } from "./operations.ts";
 import type { Plan } from "./plan.ts";
 import { ALL, type Step } from "./steps.ts";
+import { settled } from "./turn.ts";
 import type { World } from "./world.ts";
 
 /** Steps after the last operation has begun. */
 const AFTERMATH = 8;
-
-/** Lets everything that an event has caused run to its end: promises, ticks and immediates. */
-export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Draws the next step among those that are possible now. */
 class Walk {
@@ -126,11 +124,12 @@ class Walk {
     const { troubles, settings } = this.#plan;
     const process = Math.floor(this.#random() * settings.processes);
     const lot = this.#random();
+    const one = this.#oneConnection();
     if (troubles.holds) {
       const isHeld = [...this.#world.network.links].some((link) => link.process === process && link.isHeld);
-      this.#add(isHeld ? 0.5 : 0.8, { do: isHeld ? "release" : "hold", process });
+      this.#add(isHeld ? 0.5 : 0.8, isHeld ? { do: "release", process } : { do: "hold", process, ...one });
     }
-    if (troubles.resets) this.#add(0.4, { do: "reset", process, arrives: lot < 0.6 });
+    if (troubles.resets) this.#add(0.4, { do: "reset", process, arrives: lot < 0.6, ...one });
     if (troubles.freezes) {
       const isFrozen = this.#world.processes[process]?.state === "frozen";
       this.#add(isFrozen ? 0.6 : 0.4, { do: isFrozen ? "thaw" : "freeze", process });
@@ -141,6 +140,13 @@ class Walk {
     if (troubles.restarts) this.#add(0.8, { do: lot < 0.5 ? "save" : "restart" });
     if (troubles.outages) this.#add(0.4, { do: this.#world.network.isDown ? "up" : "down" });
     if (troubles.failovers) this.#add(0.9, this.#failoverStep(lot));
+  }
+
+  /** With several connections, mostly only one of them is in trouble. */
+  #oneConnection(): { readonly connection?: number } {
+    const { poolSize } = this.#plan.settings;
+    if (poolSize === 1 || this.#random() < 0.3) return {};
+    return { connection: Math.floor(this.#random() * poolSize) };
   }
 
   #failoverStep(lot: number): Step {
@@ -166,7 +172,6 @@ export async function walk(world: World, plan: Plan): Promise<Step[]> {
     if (!world.apply(step)) continue;
     taken.push(step);
     if (step.do !== "wait") await settled();
-    if (step.do === "tick") await settled();
     if (walking.isOver && count < plan.steps - AFTERMATH) count = plan.steps - AFTERMATH;
   }
   return taken;
@@ -177,7 +182,6 @@ export async function repeat(world: World, steps: readonly Step[]): Promise<void
   for (const step of steps) {
     if (!world.apply(step)) continue;
     if (step.do !== "wait") await settled();
-    if (step.do === "tick") await settled();
   }
 }
 
@@ -213,7 +217,6 @@ export async function pass(world: World, limitMs: number, isDone: () => boolean)
       world.time.pass(left);
       return;
     }
-    await settled();
     await settled();
   }
 }

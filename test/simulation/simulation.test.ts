@@ -2,52 +2,58 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../../scripts/simulation/bundle.mjs";
-import type { Name, Program } from "./exhaustive.ts";
 import { MUTATIONS } from "./mutations.ts";
+import { type Name, type Program, programs } from "./programs.ts";
 import { SimulationThread } from "./threads.ts";
 
 const SCHEDULES = 20_000;
 const THREADS = 2;
 const PARTS = [0, 1, 2, 3];
 
-type Simulation = typeof import("./index.ts");
-
-let simulation: Simulation;
 let threads: readonly SimulationThread[] = [];
 
 beforeAll(async () => {
   const url = await bundle();
   threads = Array.from({ length: THREADS }, () => new SimulationThread(url));
-  simulation = (await import(/* @vite-ignore */ url)) as Simulation;
 });
 
 afterAll(async () => {
   await Promise.all(threads.map((thread) => thread.end()));
 });
 
+/** Calls `run` for each item, in all threads: each takes the next one when it is free. */
+async function inThreads<T>(items: readonly T[], run: (thread: SimulationThread, item: T) => Promise<void>) {
+  const left = [...items];
+  const work = async (thread: SimulationThread): Promise<void> => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await run(thread, item);
+  };
+  await Promise.all(threads.map(work));
+}
+
 describe("schedules", () => {
   // In parts, so that a busy machine takes long for none of them.
   test.each(PARTS)(`${SCHEDULES / PARTS.length} of them from part %i keep every guarantee`, async (part) => {
     const each = SCHEDULES / PARTS.length / THREADS;
     const outcomes = await Promise.all(
-      threads.map((thread, at) =>
-        thread.simulate({ seed: 1 + (part * THREADS + at) * each, schedules: each }),
-      ),
+      threads.map(async (thread, at) => {
+        const seed = 1 + (part * THREADS + at) * each;
+        const { schedules, first } = await thread.call("simulate", { seed, schedules: each });
+        const explanation = first === undefined ? [] : [await thread.call("explain", first)];
+        return { schedules, explanation };
+      }),
     );
-    expect(outcomes.flatMap(({ explanation }) => (explanation === "" ? [] : [explanation]))).toEqual([]);
+    expect(outcomes.flatMap(({ explanation }) => explanation)).toEqual([]);
     expect(outcomes.reduce((sum, { schedules }) => sum + schedules, 0)).toBe(each * THREADS);
   });
 
   test("the same seed gives the same schedule, step by step", async () => {
-    for (const seed of [5, 6, 7, 8]) {
-      const [one, other] = [
-        await simulation.runSeed(seed, { hasTimeline: true }),
-        await simulation.runSeed(seed, { hasTimeline: true }),
-      ];
+    await inThreads([5, 6, 7, 8], async (thread, seed) => {
+      const one = await thread.call("runSeed", seed, { hasTimeline: true });
+      const other = await thread.call("runSeed", seed, { hasTimeline: true });
       expect(other.timeline).toEqual(one.timeline);
-      const repeated = await simulation.runSeed(seed, { hasTimeline: true, steps: one.steps });
+      const repeated = await thread.call("runSeed", seed, { hasTimeline: true, steps: one.steps });
       expect(repeated.timeline).toEqual(one.timeline);
-    }
+    });
   });
 });
 
@@ -59,26 +65,26 @@ describe("small programs", () => {
   ];
 
   test("every interleaving of two operations, and of some programs of three, keeps every guarantee", async () => {
-    for (const program of [...simulation.programs(2), ...longer]) {
-      const { violations, timeline } = await simulation.explore(program);
+    await inThreads([...programs(2), ...longer], async (thread, program) => {
+      const { violations, timeline } = await thread.call("explore", program);
       expect(violations, timeline.join("\n")).toEqual([]);
-    }
+    });
   });
 
   test("no interleaving is left out for being equivalent unless it is", async () => {
-    for (const program of [...simulation.programs(2), longer[0] as Program]) {
-      const reduced = await simulation.explore(program);
+    await inThreads([...programs(2), longer[0] as Program], async (thread, program) => {
+      const reduced = await thread.call("explore", program);
       // Every event is tried everywhere, and only sleep sets tell what has been seen.
-      const whole = await simulation.explore(program, { triesAll: true });
+      const whole = await thread.call("explore", program, { triesAll: true });
       expect(reduced.interleavings, program.join(" | ")).toBe(whole.interleavings);
       expect(reduced.pruned).toBeLessThanOrEqual(whole.pruned);
-    }
+    });
   });
 
   test("programs of all lengths are enumerated once", () => {
     const spell = ([one, other]: Program): string =>
       [one, other].map((names: readonly Name[]) => names.join()).join("|");
-    const all = simulation.programs(3).map(spell);
+    const all = programs(3).map(spell);
     expect(new Set(all).size).toBe(all.length);
     expect(all).toContain("getOrSet,get|delete");
   });
@@ -98,8 +104,8 @@ describe("mutations of the sources", () => {
     const mutated = await bundle(mutation);
     const thread = new SimulationThread(mutated);
     try {
-      const { failures } = await thread.simulate({ seed: 1, schedules: 2_000 }, true);
-      expect(failures).not.toEqual([]);
+      const { first } = await thread.call("simulate", { seed: 1, schedules: 2_000 }, true);
+      expect(first?.violations ?? []).not.toEqual([]);
     } finally {
       await thread.end();
     }

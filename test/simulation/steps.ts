@@ -1,6 +1,12 @@
 // The decisions of a schedule. A step that is not possible when its turn comes is skipped, so any part of a schedule is one.
 import type { Operation } from "./operations.ts";
 
+export interface ConnectionFault {
+  readonly process: number;
+  /** Only one of its connections, counted from the oldest. Default: all. */
+  readonly connection?: number;
+}
+
 export type Step =
   /** `callers` calls at the same time. */
   | { readonly do: "call"; readonly process: number; readonly operation: Operation; readonly callers: number }
@@ -16,9 +22,9 @@ export type Step =
   | { readonly do: "tick" }
   | { readonly do: "wait"; readonly ms: number }
   /** What a process's connections carry is held back, or no longer. */
-  | { readonly do: "hold" | "release"; readonly process: number }
+  | ({ readonly do: "hold" | "release" } & ConnectionFault)
   /** A process's connections are cut; `arrives`: what was sent on them still reaches the store, later. */
-  | { readonly do: "reset"; readonly process: number; readonly arrives: boolean }
+  | ({ readonly do: "reset"; readonly arrives: boolean } & ConnectionFault)
   | { readonly do: "freeze" | "thaw" | "kill"; readonly process: number }
   | { readonly do: "evict"; readonly rank: number }
   /** The store's clock jumps. */
@@ -67,7 +73,10 @@ export function describeStep(step: Step, describe: (operation: Operation) => str
     case "wait":
       return `${step.ms} ms pass`;
     case "reset":
-      return `p${step.process} loses its connections${step.arrives ? "; what it sent is still on its way" : ""}`;
+      return `p${step.process} loses ${connections(step)}${step.arrives ? "; what it sent is still on its way" : ""}`;
+    case "hold":
+    case "release":
+      return `p${step.process}: ${step.do} ${connections(step)}`;
     case "evict":
       return `record ${step.rank} is evicted`;
     case "step clock":
@@ -86,5 +95,8 @@ export function describeStep(step: Step, describe: (operation: Operation) => str
       return `p${step.process}: ${step.do}`;
   }
 }
+
+const connections = ({ connection }: ConnectionFault): string =>
+  connection === undefined ? "its connections" : `connection ${connection} of those open`;
 
 const amount = (count: number): string => (count >= ALL ? "everything" : String(count));

@@ -1,22 +1,28 @@
-// Runs schedules in threads: the bundle is loaded as it is, and the event loops of the tests stay apart from it.
-import { once } from "node:events";
+// Runs the simulation in threads: the bundle is loaded as it is, and the event loops of the tests stay apart from it.
 import { Worker } from "node:worker_threads";
-import type { SimulationOptions } from "./index.ts";
 
-export interface Outcome {
-  readonly schedules: number;
-  /** The checks that failed. */
-  readonly failures: readonly string[];
-  /** The first failing schedule, shrunk. */
-  readonly explanation: string;
+type Bundle = typeof import("./index.ts");
+type Result<Name extends keyof Bundle> = Bundle[Name] extends (...args: never) => infer Returned
+  ? Awaited<Returned>
+  : never;
+type Arguments<Name extends keyof Bundle> = Bundle[Name] extends (...args: infer Args) => unknown
+  ? Args
+  : never;
+
+interface Answer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: unknown;
 }
 
 /**
- * One thread for any number of simulations, one after another: the first thousand schedules of a thread take three times as
+ * One thread for any number of calls, one after another: the first thousand schedules of a thread take three times as
  * long as later ones, until the code is compiled.
  */
 export class SimulationThread {
   readonly #worker: Worker;
+  readonly #waiting = new Map<number, { resolve(result: unknown): void; reject(error: unknown): void }>();
+  #ids = 0;
 
   /** `url`: of a bundle. */
   constructor(url: string) {
@@ -25,21 +31,31 @@ export class SimulationThread {
       // Nearly everything is garbage soon after.
       resourceLimits: { maxYoungGenerationSizeMb: 64 },
     });
+    this.#worker.on("message", ({ id, result, error }: Answer) => {
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (error === undefined) waiting?.resolve(result);
+      else waiting?.reject(error);
+    });
+    this.#worker.on("error", (error) => this.#fail(error));
+    this.#worker.on("exit", (code) => this.#fail(new Error(`the simulation ended with code ${code}`)));
   }
 
-  /** `stops`: at the first violation. */
-  async simulate(options: SimulationOptions, stops = false): Promise<Outcome> {
-    const outcome = Promise.race([
-      once(this.#worker, "message"),
-      once(this.#worker, "exit").then(([code]) => {
-        throw new Error(`the simulation ended with code ${code}`);
-      }),
-    ]);
-    this.#worker.postMessage({ options, stops });
-    return (await outcome)[0] as Outcome;
+  /** Calls a function of the bundle. */
+  call<Name extends keyof Bundle>(name: Name, ...args: Arguments<Name>): Promise<Result<Name>> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.#ids;
+      this.#waiting.set(id, { resolve: (result) => resolve(result as Result<Name>), reject });
+      this.#worker.postMessage({ id, name, args });
+    });
   }
 
   async end(): Promise<void> {
     await this.#worker.terminate();
+  }
+
+  #fail(error: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
   }
 }

@@ -1,12 +1,15 @@
-// Runs parts of the schedules in a thread of its own, on a bundle that was made before.
+// Runs functions of a bundle that was made before, in a thread of its own: one after another, as they are asked for.
 import { parentPort, workerData } from "node:worker_threads";
 
-const { simulate, explain } = await import(workerData.url);
+const simulation = await import(workerData.url);
+let last = Promise.resolve();
 
-parentPort?.on("message", async ({ options, stops }) => {
-  const { schedules, failures, first } = await simulate(options, stops);
-  // Shrinking takes a while; a run that was to find just anything needs none.
-  const explanation =
-    first === undefined ? "" : stops ? String(first.violations[0].message) : await explain(first);
-  parentPort?.postMessage({ schedules, failures: Object.keys(failures), explanation });
+parentPort?.on("message", ({ id, name, args }) => {
+  last = last.then(async () => {
+    try {
+      parentPort?.postMessage({ id, result: await simulation[name](...args) });
+    } catch (error) {
+      parentPort?.postMessage({ id, error });
+    }
+  });
 });

@@ -5,16 +5,15 @@ import type { Check } from "./checks.ts";
 import { type Call, History, type Moment } from "./history.ts";
 import type { Link, Network } from "./network.ts";
 import { describeOperation, type Operation, type OperationSettings } from "./operations.ts";
-import { SimulatedProcess } from "./process.ts";
+import { type ProcessSettings, SimulatedProcess } from "./process.ts";
 import { useNetwork } from "./socket.ts";
-import { describeStep, isFault, type Step } from "./steps.ts";
+import { type ConnectionFault, describeStep, isFault, type Step } from "./steps.ts";
 import { Store } from "./store.ts";
 import { ProcessClock, SimulatedTime } from "./time.ts";
 
-export interface WorldSettings extends OperationSettings {
+export interface WorldSettings extends OperationSettings, ProcessSettings {
   readonly seed: number;
   readonly processes: number;
-  readonly near: boolean;
   readonly hasReplica: boolean;
 }
 
@@ -54,10 +53,10 @@ export class World {
   /** Starts one more process. */
   start(): SimulatedProcess {
     const index = this.processes.length;
-    const { seed, near } = this.settings;
+    const { settings } = this;
     const skewMs = (index % 2) * 137;
-    const clock = new ProcessClock(this.time, seed * 16 + index, skewMs);
-    const process: SimulatedProcess = new SimulatedProcess(index, clock, near, (error) =>
+    const clock = new ProcessClock(this.time, settings.seed * 16 + index, skewMs);
+    const process: SimulatedProcess = new SimulatedProcess(index, clock, settings, (error) =>
       this.calls.troubled(process, error),
     );
     this.processes.push(process);
@@ -118,9 +117,9 @@ export class World {
         return true;
       case "hold":
       case "release":
-        return this.#hold(step.process, step.do === "hold");
+        return this.#hold(this.#linksOf(step), step.do === "hold");
       case "reset":
-        return this.#reset(step.process, step.arrives);
+        return this.#reset(step.process, this.#linksOf(step), step.arrives);
       case "freeze":
       case "thaw":
       case "kill":
@@ -255,15 +254,20 @@ export class World {
     return true;
   }
 
-  #hold(process: number, isHeld: boolean): boolean {
-    const links = this.network.linksOf(process).filter((link) => link.isHeld !== isHeld);
-    for (const link of links) link.isHeld = isHeld;
-    return links.length > 0;
+  /** The connections of a process that a fault is about. */
+  #linksOf({ process, connection }: ConnectionFault): Link[] {
+    const links = this.network.linksOf(process);
+    return connection === undefined ? links : links.slice(connection, connection + 1);
   }
 
-  #reset(process: number, arrives: boolean): boolean {
+  #hold(links: readonly Link[], isHeld: boolean): boolean {
+    const others = links.filter((link) => link.isHeld !== isHeld);
+    for (const link of others) link.isHeld = isHeld;
+    return others.length > 0;
+  }
+
+  #reset(process: number, links: readonly Link[], arrives: boolean): boolean {
     if (this.processes[process]?.state !== "running") return false;
-    const links = this.network.linksOf(process);
     for (const link of links) link.reset(arrives);
     return links.length > 0;
   }

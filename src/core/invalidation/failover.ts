@@ -107,7 +107,9 @@ export class Failover {
       note !== undefined &&
       note.run !== server.runId &&
       server.startedAt + START_ERROR_MS < note.at &&
-      note.at < records.now() + SET_BACK_MS;
+      // A clock that was set back makes a restarted server look older than the note.
+      note.at < records.now() + CLOCK_ERROR_MS &&
+      this.#hasOverlapped(server);
     const isTrusted = isUnused || isContinued || (await this.#isNotedElsewhere(namespace, server));
     if (!isTrusted) await this.#replaceStamps([namespace], server);
     const { run, at, before: earlier = [] } = note ?? { run: "", at: 0 };
@@ -152,6 +154,12 @@ export class Failover {
     if (isDone) return;
     await this.#replaceStamps([namespace], server);
     await this.#renew(namespace, server, { ...note, setBack: { from, at: now } });
+  }
+
+  /** Whether it was running while the former server still answered this process, by the local clock; true if none did. */
+  #hasOverlapped({ startedAt, lastProvenAt, records }: ConnectedServer): boolean {
+    const uptimeMs = records.now() - startedAt;
+    return lastProvenAt === 0 || this.#clock.now() - uptimeMs + START_ERROR_MS < lastProvenAt;
   }
 
   /** Converts the store's time to local time, erring on the early side; without a time: now. */

@@ -177,3 +177,32 @@ test("a scan finds a key that moves to a server already scanned, although its sl
   await endMove(cluster, move);
   expect(found).toContain(key);
 });
+
+test("a scan finds the keys of a slot that leaves its server and returns to it during the scan", async () => {
+  const client = await connectedClient();
+  const away = await moveOf(SLOTS - 3);
+  const back: Move = { ...away, from: away.to, to: away.from };
+  const spell = (slot: number, at: number): string => `back:{${tagForSlot(slot)}}:${at}`;
+  const keys = Array.from({ length: 60 }, (_, at) => spell(away.slot, at));
+  // Of a slot that stays, so many that the scan takes several steps.
+  const others = Array.from({ length: 4_000 }, (_, at) => spell(away.slot - 1, at));
+  await Promise.all(
+    [...keys, ...others].map((key) => client.write({ key, record: sampleEntry(key), lifetimeMs: 60_000 })),
+  );
+  const moveAll = async (move: Move) => {
+    await beginMove(move);
+    while ((await moveKeys(move)) > 0);
+    await endMove(cluster, move);
+  };
+  const found = new Set<string>();
+  let steps = 0;
+  for await (const batch of client.scan("back:")) {
+    for (const { key } of batch) found.add(key);
+    if (!batch.some(({ key }) => others.includes(key))) continue;
+    steps++;
+    if (steps === 1) await moveAll(away);
+    if (steps === 2) await moveAll(back);
+  }
+  expect(steps).toBeGreaterThan(2);
+  expect(keys.filter((key) => !found.has(key))).toEqual([]);
+});

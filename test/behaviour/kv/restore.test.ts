@@ -86,6 +86,27 @@ describe("a server restored from an old snapshot", () => {
   });
 });
 
+describe("a server that is restored after its clock was set back", () => {
+  beforeEach(async () => {
+    await server.stop();
+    server = await startRedis({ movableClock: true });
+  });
+
+  it("does not bring back what another process invalidated since", async () => {
+    const [reader, writer] = [open(), open()];
+    await reader.connect();
+    await writer.set("k", "old");
+    await server.cli("save");
+    await writer.delete("k");
+    // It would repeat what it changed.
+    await writer.disconnect();
+    server.setClock(-10);
+    await restore();
+    await answers(reader);
+    expect(await reader.get("k")).toBeUndefined();
+  });
+});
+
 describe("a connection that is lost while the server goes on", () => {
   it("costs no entry", async () => {
     const cache = open();

@@ -185,6 +185,45 @@ describe("a question about the former server that the next one answers", () => {
   });
 });
 
+describe("a server that was restarted after its clock was set back", () => {
+  /** As a process meets it some seconds after the restart. */
+  const restarted = (first: Server, backSeconds: number, upSeconds: number, provenAt: number) => {
+    const server = first.replica("restarted");
+    const met = server.asMet(provenAt);
+    const now = (): number => clock.now() - backSeconds * SECOND;
+    const startedAt = now() - upSeconds * SECOND;
+    return { server, met: { ...met, startedAt, records: { ...met.records, now } } };
+  };
+
+  it.each([
+    [5, 0],
+    [5, 4],
+    [14, 1],
+    [20, 12],
+  ])(
+    "by %d s is not taken for a promoted replica by a process that was connected, %d s after",
+    async (back, up) => {
+      const one = new Process();
+      const first = await inUse(one);
+      await clock.advance(up * SECOND);
+      const { server, met } = restarted(first, back, up, one.provenAt);
+      await one.continuity.onServer(met, [NAMESPACE]);
+      expect(server.stamp).not.toBe("original");
+    },
+  );
+
+  it.each([
+    [5, 0],
+    [14, 1],
+  ])("by %d s is not taken for one by a new process, %d s after", async (back, up) => {
+    const first = await inUse(new Process());
+    await clock.advance(up * SECOND);
+    const { server, met } = restarted(first, back, up, 0);
+    await new Process().continuity.onServer(met, [NAMESPACE]);
+    expect(server.stamp).not.toBe("original");
+  });
+});
+
 describe("a server that currently accepts no writes", () => {
   const full = (server: Server): ConnectedServer => {
     const met = server.asMet(0);

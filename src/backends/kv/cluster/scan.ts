@@ -121,13 +121,16 @@ async function* scanMember(
   let connection: Connection | undefined;
   try {
     connection = await node.separate.open();
+    const { epoch } = await ownState(connection);
     const before = await slotsHeld(connection);
     yield* scanOver(connection, scan);
     if (scan.signal?.aborted) return;
     const after = await slotsHeld(connection);
-    const leaving = await departuresFrom(connection);
-    departures.push(...leaving);
-    for (const { slot } of leaving) after.delete(slot);
+    const own = await ownState(connection);
+    // It has received a slot or become a master again: any of its slots may have been away in between.
+    if (own.epoch !== epoch) return;
+    departures.push(...own.departures);
+    for (const { slot } of own.departures) after.delete(slot);
     for (const slot of before) if (after.has(slot)) left.delete(slot);
   } catch (error) {
     // The server has left the cluster and others have its slots; if the whole store was closed, the next round fails.
@@ -163,8 +166,15 @@ async function slotsHeld(connection: Connection): Promise<Set<number>> {
   return held;
 }
 
-/** From the server itself, which alone knows. None where CLUSTER NODES is refused. */
-async function departuresFrom(connection: Connection): Promise<readonly Departure[]> {
+interface OwnState {
+  /** Changes when the server receives a slot, also one that it had before; undefined where CLUSTER NODES is refused. */
+  readonly epoch: string | undefined;
+  /** None where CLUSTER NODES is refused. */
+  readonly departures: readonly Departure[];
+}
+
+/** From the server itself, which alone knows. */
+async function ownState(connection: Connection): Promise<OwnState> {
   const reply = await connection.command("CLUSTER", "NODES").catch((error: unknown) => {
     if (!isForbidden(error)) fail(error);
     return "";
@@ -173,8 +183,8 @@ async function departuresFrom(connection: Connection): Promise<readonly Departur
   const servers = String(reply)
     .split("\n")
     .map((line) => line.split(" "));
-  const own = servers.find(([, , flags = ""]) => flags.split(",").includes("myself"))?.slice(8) ?? [];
-  return own.flatMap((held): Departure[] => {
+  const own = servers.find(([, , flags = ""]) => flags.split(",").includes("myself")) ?? [];
+  const departures = own.slice(8).flatMap((held): Departure[] => {
     const [, slot, id] = /^\[(\d+)->-(\w+)\]$/.exec(held) ?? [];
     const address = servers.find(([each]) => each === id)?.[1] ?? "";
     // Such as `127.0.0.1:6381@16381`; an IPv6 address contains colons, an unknown host is empty.
@@ -187,6 +197,7 @@ async function departuresFrom(connection: Connection): Promise<readonly Departur
       },
     ];
   });
+  return { epoch: own[6], departures };
 }
 
 /** By node id, for a server that announces another address than the one connected to, or owns no slot. */
