@@ -34,12 +34,18 @@ export function putRecord(
   const rows = rowsOf(next);
   const value = rowValue(key);
   const version = comparable(next.version);
-  return {
-    ...(condition === undefined ? {} : { condition }),
-    puts: [{ key, value: next.bytes, version }, ...rows.map((row) => ({ key: row, value, version }))],
-    removals:
-      before === undefined ? [] : rowsOf(before).filter((row) => !rows.some((kept) => kept.equals(row))),
-  };
+  const puts: Put[] = [{ key, value: next.bytes, version }];
+  for (const row of rows) puts.push({ key: row, value, version });
+  const removals = before === undefined ? [] : formerRows(before, next, rows);
+  return condition === undefined ? { puts, removals } : { condition, puts, removals };
+}
+
+/** The rows of the record before that are not rows of the next one as well. */
+function formerRows(before: RecordMeta, next: RecordMeta, rows: readonly Buffer[]): readonly Buffer[] {
+  const former = rowsOf(before);
+  // A row holds the version: only the same record written again may share one.
+  if (before.version !== next.version) return former;
+  return former.filter((row) => !rows.some((kept) => kept.equals(row)));
 }
 
 /** Removes a record if it has not changed. */
@@ -54,13 +60,25 @@ export function removeRecord(key: DiskKey, present: RecordMeta): Change {
 /** Queues a change in the current LMDB batch; resolves to whether its condition held, once it is committed. */
 export function issue(store: LmdbStore, change: Change): Promise<boolean> | undefined {
   const { condition } = change;
-  const make = (): void => {
-    for (const { key, value, version } of change.puts) store.put(key, value, version).catch(() => {});
-    for (const key of change.removals) store.remove(key).catch(() => {});
-  };
-  if (condition !== undefined) return store.ifVersion(condition.key, condition.version, make);
-  make();
+  if (condition !== undefined)
+    return store.ifVersion(condition.key, condition.version, () => make(store, change));
+  make(store, change);
   return undefined;
+}
+
+/** Within a batch the binding gives every unconditional change the same promise. */
+function make(store: LmdbStore, { puts, removals }: Change): void {
+  for (const { key, value, version } of puts) handled(store.put(key, value, version));
+  for (const key of removals) handled(store.remove(key));
+}
+
+let lastHandled: Promise<boolean> | undefined;
+
+/** A failed commit rejects the promise of the batch, where it is reported. */
+function handled(promise: Promise<boolean>): void {
+  if (promise === lastHandled) return;
+  lastHandled = promise;
+  promise.catch(() => {});
 }
 
 /** Approximate bytes that a change adds. */

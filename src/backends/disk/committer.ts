@@ -11,7 +11,7 @@ import { isMade, issue, sizeOf } from "./change.ts";
 import { causeOf, commitError, isFatal, lateError, noMoreChanges } from "./disk-error.ts";
 import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
 import type { DiskEviction } from "./eviction.ts";
-import type { RecordMeta } from "./layout/stored-record.ts";
+import { metaIn, type RecordMeta } from "./layout/stored-record.ts";
 import type { Gate } from "./lock/gate.ts";
 import type { Operation, View } from "./operation.ts";
 import { earliestDue, latestDue, mustWait, type Planned, type Plans, type Queued } from "./queued.ts";
@@ -166,6 +166,11 @@ export class Committer {
           bytesRead += present?.length ?? 0;
           return present;
         },
+        meta: (key) =>
+          this.#environment.inspectWithin(key, (bytes, size) => {
+            bytesRead += size;
+            return metaIn(bytes, size);
+          }),
         pendingWrite: (key) => pendingWrite.get(key),
       };
       let bytes = 0;

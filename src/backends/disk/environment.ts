@@ -69,6 +69,12 @@ export class Environment {
     }
   }
 
+  /** As `inspect`, within a snapshot. `size`: of the value, which may be shorter than the bytes. */
+  inspectWithin<T>(key: DiskKey, inspect: (bytes: Uint8Array, size: number) => T): T | undefined {
+    const shared = this.store.getBinaryFast(key, this.#reading);
+    return shared === undefined ? undefined : inspect(shared, this.store.lastSize);
+  }
+
   /** Several reads of the same commit. */
   snapshot<T>(work: (get: (key: DiskKey) => Buffer | undefined) => T): T {
     this.#open();

@@ -18,6 +18,8 @@ export interface View {
   readonly now: number;
   /** From a snapshot of the latest commit. */
   get(key: DiskKey): Buffer | undefined;
+  /** What is known of the record under a key, in the same snapshot; undefined for none or a damaged one. */
+  meta(key: DiskKey): RecordMeta | undefined;
   /** What an earlier operation of the same commit writes unconditionally. */
   pendingWrite(key: string): RecordMeta | undefined;
 }
@@ -58,7 +60,7 @@ export class WriteOperation implements Operation {
   plan(view: View): Plan {
     const key = recordKey(this.key);
     const next = encodeStored(key, this.#item, view.now);
-    const before = view.pendingWrite(this.key) ?? metaIn(view.get(key));
+    const before = view.pendingWrite(this.key) ?? view.meta(key);
     return { change: putRecord(key, next, before), result: next };
   }
 

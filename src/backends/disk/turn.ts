@@ -23,7 +23,7 @@ export class Turn {
   }
 
   get isOverdue(): boolean {
-    return this.#clock.now() >= this.#due;
+    return this.#due !== Number.POSITIVE_INFINITY && this.#clock.now() >= this.#due;
   }
 
   /** Returns whether the commit may begin; if not, calls `again` later. `due`: the deadline of the commit. */

@@ -10,6 +10,7 @@ import type { HeldStamp, StampBook } from "./stamps.ts";
 const GROUP_LIFETIME_MS = 24 * 3600 * 1000;
 
 const NO_TAGS: StampSet["tags"] = [];
+const NO_TOKENS: readonly Token[] = [];
 const NO_STAMPS: readonly HeldStamp[] = [];
 
 interface Asked {
@@ -67,16 +68,18 @@ export class NamespaceStamps {
     return { namespaceStamps: namespaceStamps, tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })) };
   }
 
-  /** As `present` if all stamps are known locally; undefined otherwise. */
+  /** As `present` if all stamps are known locally, or the store answers synchronously; undefined otherwise. */
   presentNow(tags: readonly string[], lifetimeMs: number): StampSet | undefined {
-    const namespaceStamps = this.#book.ensured(this.namespaceKeys, lifetimeMs);
-    if (namespaceStamps === undefined) return undefined;
-    if (tags.length === 0) return { namespaceStamps: namespaceStamps, tags: NO_TAGS };
-    const ids = this.#book.ensured(tags.map(this.#names.tagStamp), lifetimeMs);
+    const book = this.#book;
+    const ids =
+      tags.length === 0 ? NO_TOKENS : book.ensured(tags.map(this.#names.tagStamp), lifetimeMs);
+    if (ids === undefined) return undefined;
+    const namespaceStamps =
+      book.ensured(this.namespaceKeys, lifetimeMs) ?? book.permanentNow(this.namespaceKeys);
     return (
-      ids && {
-        namespaceStamps: namespaceStamps,
-        tags: tags.map((tag, at) => ({ tag, id: ids[at] as Token })),
+      namespaceStamps && {
+        namespaceStamps,
+        tags: tags.length === 0 ? NO_TAGS : tags.map((tag, at) => ({ tag, id: ids[at] as Token })),
       }
     );
   }

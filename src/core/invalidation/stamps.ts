@@ -151,6 +151,19 @@ export class StampBook {
     return ids;
   }
 
+  /** The ids of stamps that never expire, if the store answers synchronously and has them all. */
+  permanentNow(keys: readonly string[]): readonly Token[] | undefined {
+    const { versionNow } = this.#backend;
+    if (versionNow === undefined) return undefined;
+    const ids: Token[] = [];
+    for (const key of keys) {
+      const id = versionNow(key);
+      if (id === undefined) return undefined;
+      ids.push(id);
+    }
+    return ids;
+  }
+
   /** Writes a new stamp: every entry that carries the old one is dead once this resolves. See replaceStamp. */
   async replace(key: string, lifetimeMs: number): Promise<boolean> {
     this.forget(key);

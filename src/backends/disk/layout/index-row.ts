@@ -3,11 +3,12 @@
 // The key of a row is its area, a time and the random version of the record; its value is the disk key of the record. When
 // two processes write a record at the same time, a stale row may remain; readers remove a row that does not
 // match its record.
+import { TIME_LENGTH, TOKEN_LENGTH } from "../../../core/frame/frame-fields.ts";
+import { writeTime, writeToken } from "../../../core/frame/frame-writer.ts";
 import { AREA, type DiskKey, inArea, keyEncoder, rangeOf } from "./disk-key.ts";
 import { NEVER, type RecordMeta } from "./stored-record.ts";
 
-const TIME_BYTES = 6;
-const VERSION_BYTES = 8;
+const LOWEST_VERSION = "\0".repeat(TOKEN_LENGTH);
 const NOTHING = Buffer.alloc(0);
 
 /** Every row of one record; without an expiry row if it never expires. */
@@ -17,26 +18,24 @@ export function rowsOf({ expiresAt, writtenAt, evictedLast, version }: RecordMet
 }
 
 function expiryRow(expiresAt: number, version: string): Buffer {
-  const row = Buffer.allocUnsafe(1 + TIME_BYTES + VERSION_BYTES);
+  const row = Buffer.allocUnsafe(1 + TIME_LENGTH + TOKEN_LENGTH);
   row[0] = AREA.expiry;
-  row.writeUIntBE(expiresAt, 1, TIME_BYTES);
-  row.write(version, 1 + TIME_BYTES, "latin1");
+  writeToken(row, writeTime(row, 1, expiresAt), version);
   return row;
 }
 
 function ageRow(writtenAt: number, evictedLast: boolean, version: string): Buffer {
-  const row = Buffer.allocUnsafe(2 + TIME_BYTES + VERSION_BYTES);
+  const row = Buffer.allocUnsafe(2 + TIME_LENGTH + TOKEN_LENGTH);
   row[0] = AREA.age;
   row[1] = evictedLast ? 1 : 0;
-  row.writeUIntBE(writtenAt, 2, TIME_BYTES);
-  row.write(version, 2 + TIME_BYTES, "latin1");
+  writeToken(row, writeTime(row, 2, writtenAt), version);
   return row;
 }
 
 /** The rows of all records that have expired by `now`. */
 export function expiredBy(now: number): { readonly start: Buffer; readonly end: Buffer } {
   const start = inArea(AREA.expiry, NOTHING);
-  return { start, end: expiryRow(Math.min(NEVER, Math.floor(now) + 1), "\0".repeat(VERSION_BYTES)) };
+  return { start, end: expiryRow(Math.min(NEVER, Math.floor(now) + 1), LOWEST_VERSION) };
 }
 
 /** The rows of records written before a time: of entries, or of those evicted last. */
@@ -45,7 +44,7 @@ export function writtenBefore(
   evictedLast: boolean,
 ): { readonly start: Buffer; readonly end: Buffer } {
   const start = inArea(AREA.age, Buffer.from([evictedLast ? 1 : 0]));
-  return { start, end: ageRow(Math.max(0, Math.floor(time)), evictedLast, "\0".repeat(VERSION_BYTES)) };
+  return { start, end: ageRow(Math.max(0, Math.floor(time)), evictedLast, LOWEST_VERSION) };
 }
 
 /** The rows of all records, in eviction order. */

@@ -15,6 +15,8 @@ import {
   RecordBytes,
   VERSION_OFFSET,
 } from "../../../core/frame/frame.ts";
+import { TOKEN_LENGTH, timeAt, tokenAt } from "../../../core/frame/frame-fields.ts";
+import { writeTime } from "../../../core/frame/frame-writer.ts";
 import type { StoreRecord, Token } from "../../../core/record.ts";
 import { keyOfBytes } from "../../wire/key-bytes.ts";
 import { AREA, type DiskKey, fullKeyBytes, isHashed, keyOfPlain } from "./disk-key.ts";
@@ -24,7 +26,6 @@ const EXPIRES_AT = 1;
 const WRITTEN_AT = 7;
 const HEAD = 13;
 const LENGTH_BYTES = 4;
-const TIME_BYTES = 6;
 
 /** Of a record, to be read for its header: covers nearly every one. A longer header is read with this many times as much. */
 export const HEADER_BYTES = 512;
@@ -62,8 +63,8 @@ export function encodeStored(
   // Rounded down: a copy may only expire early.
   const expiresAt = Math.min(NEVER, Math.floor(now + lifetimeMs));
   bytes[0] = (full === undefined ? 0 : FLAG.fullKey) | (evictedLast ? FLAG.evictedLast : 0);
-  bytes.writeUIntBE(expiresAt, EXPIRES_AT, TIME_BYTES);
-  bytes.writeUIntBE(writtenAt, WRITTEN_AT, TIME_BYTES);
+  writeTime(bytes, EXPIRES_AT, expiresAt);
+  writeTime(bytes, WRITTEN_AT, writtenAt);
   let at = HEAD;
   if (full !== undefined) {
     at = bytes.writeUInt32BE(full.length, at);
@@ -77,51 +78,44 @@ export function encodeStored(
 /** The expiry of the record in these bytes. Throws CodecError. */
 export function expiryOf(bytes: Buffer): number {
   if (bytes.length < HEAD) throw damaged();
-  return bytes.readUIntBE(EXPIRES_AT, TIME_BYTES);
+  return timeAt(bytes, EXPIRES_AT);
 }
 
 /** As `expiryOf`, for bytes in LMDB's memory map. */
-export function expiryIn(bytes: Uint8Array): number {
-  let expiresAt = 0;
-  for (let at = EXPIRES_AT; at < EXPIRES_AT + TIME_BYTES; at++)
-    expiresAt = expiresAt * 256 + (bytes[at] as number);
-  return expiresAt;
-}
+export const expiryIn = (bytes: Uint8Array): number => timeAt(bytes, EXPIRES_AT);
 
 /** The version of a record in the plain area, for bytes in LMDB's memory map. */
-export function versionIn(bytes: Uint8Array): Token {
-  const at = HEAD + VERSION_OFFSET;
-  return String.fromCharCode(
-    bytes[at] as number,
-    bytes[at + 1] as number,
-    bytes[at + 2] as number,
-    bytes[at + 3] as number,
-    bytes[at + 4] as number,
-    bytes[at + 5] as number,
-    bytes[at + 6] as number,
-    bytes[at + 7] as number,
-  );
+export const versionIn = (bytes: Uint8Array): Token => tokenAt(bytes, HEAD + VERSION_OFFSET);
+
+/** Throws CodecError. */
+export function metaOf(bytes: Buffer): RecordMeta {
+  const meta = metaIn(bytes);
+  if (meta === undefined) throw damaged();
+  return meta;
 }
 
-export function metaOf(bytes: Buffer): RecordMeta {
-  const at = frameStart(bytes) + VERSION_OFFSET;
+/**
+ * As `metaOf`; undefined for nothing or a damaged record, which may be overwritten or removed. `size`: of the record, for
+ * bytes in LMDB's memory map.
+ */
+export function metaIn(bytes: Uint8Array | undefined, size = bytes?.length ?? 0): RecordMeta | undefined {
+  if (bytes === undefined || size < HEAD + LENGTH_BYTES) return undefined;
+  const flags = bytes[0] as number;
+  const start = (flags & FLAG.fullKey) === 0 ? HEAD : HEAD + LENGTH_BYTES + keyLengthIn(bytes);
+  const versionAt = start + VERSION_OFFSET;
+  if (versionAt + TOKEN_LENGTH > size) return undefined;
   return {
-    expiresAt: expiryOf(bytes),
-    writtenAt: bytes.readUIntBE(WRITTEN_AT, TIME_BYTES),
-    evictedLast: ((bytes[0] as number) & FLAG.evictedLast) !== 0,
-    version: bytes.toString("latin1", at, at + 8),
+    expiresAt: timeAt(bytes, EXPIRES_AT),
+    writtenAt: timeAt(bytes, WRITTEN_AT),
+    evictedLast: (flags & FLAG.evictedLast) !== 0,
+    version: tokenAt(bytes, versionAt),
   };
 }
 
-/** As `metaOf`; undefined for nothing or a damaged record, which may be overwritten or removed. */
-export function metaIn(bytes: Buffer | undefined): RecordMeta | undefined {
-  if (bytes === undefined) return undefined;
-  try {
-    return metaOf(bytes);
-  } catch (error) {
-    if (error instanceof CodecError) return undefined;
-    throw error;
-  }
+function keyLengthIn(bytes: Uint8Array): number {
+  let length = 0;
+  for (let at = HEAD; at < HEAD + LENGTH_BYTES; at++) length = length * 256 + (bytes[at] as number);
+  return length;
 }
 
 /** The record; undefined if it belongs to another key with the same hash. Throws CodecError. */
@@ -172,7 +166,7 @@ const fullKey = (bytes: Buffer): string => keyOfBytes(bytes.subarray(HEAD + LENG
 function frameStart(bytes: Buffer, size = bytes.length): number {
   if (bytes.length < HEAD + LENGTH_BYTES) throw damaged();
   if (((bytes[0] as number) & FLAG.fullKey) === 0) return HEAD;
-  const start = HEAD + LENGTH_BYTES + bytes.readUInt32BE(HEAD);
+  const start = HEAD + LENGTH_BYTES + keyLengthIn(bytes);
   if (start >= size) throw damaged();
   return start;
 }
