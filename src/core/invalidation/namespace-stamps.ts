@@ -71,8 +71,7 @@ export class NamespaceStamps {
   /** As `present` if all stamps are known locally, or the store answers synchronously; undefined otherwise. */
   presentNow(tags: readonly string[], lifetimeMs: number): StampSet | undefined {
     const book = this.#book;
-    const ids =
-      tags.length === 0 ? NO_TOKENS : book.ensured(tags.map(this.#names.tagStamp), lifetimeMs);
+    const ids = tags.length === 0 ? NO_TOKENS : book.ensured(tags.map(this.#names.tagStamp), lifetimeMs);
     if (ids === undefined) return undefined;
     const namespaceStamps =
       book.ensured(this.namespaceKeys, lifetimeMs) ?? book.permanentNow(this.namespaceKeys);
