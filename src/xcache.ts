@@ -1,7 +1,6 @@
 // class XCache: the cache's operations, on top of store, loader, configuration and metrics.
 
 import type { Advice } from "./advice/advice.ts";
-import { CountedLoad } from "./cache/counted-load.ts";
 import { DecisionLog } from "./cache/decision-log.ts";
 import {
   type EntryInfo,
@@ -64,7 +63,7 @@ import type {
 } from "./core/stats.ts";
 import { offerPeek } from "./core/sync-peek.ts";
 import { checkHealth, detailHealth } from "./health/health.ts";
-import type { Telemetry } from "./metrics/recording/telemetry.ts";
+import { CountedLoad, type Telemetry } from "./metrics/recording/telemetry.ts";
 import {
   isGetHitTraced,
   isGetTraced,

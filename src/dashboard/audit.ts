@@ -1,4 +1,5 @@
-// Carries out an action with its trace: reported before it happens, and what became of it afterwards.
+// Carries out an action with its trace: reported before it happens, and what became of it afterwards. What was changed is kept,
+// so that every open page shows it at once.
 import { toError } from "../core/events.ts";
 import type { CheckedOptions } from "./checked-options.ts";
 import type { DashboardAction, DashboardResult } from "./options.ts";
@@ -36,4 +37,31 @@ export async function audited<T extends Done>(
   if (done === undefined) await report({ ok: false, error: READ_ONLY });
   else await report({ ok: true, ...(deleted !== undefined && { deleted }) });
   return done;
+}
+
+/** A page that missed more than these was away for longer than its list of keys is worth. */
+const MOST = 50;
+
+export type Changed = Pick<DashboardAction, "action" | "key" | "tag">;
+
+export class Changes {
+  #recent: readonly (Changed & { readonly id: number })[] = [];
+  #count = 0;
+  #next = new AbortController();
+
+  /** Oldest first, numbered from 1. */
+  get recent(): readonly Changed[] {
+    return this.#recent;
+  }
+
+  /** Aborts with the next change. */
+  get next(): AbortSignal {
+    return this.#next.signal;
+  }
+
+  add(change: Changed): void {
+    this.#recent = [...this.#recent, { ...change, id: ++this.#count }].slice(-MOST);
+    this.#next.abort();
+    this.#next = new AbortController();
+  }
 }

@@ -1,18 +1,18 @@
 // What the dashboard's page asks for, as JSON. Nothing here is counted in the figures it shows.
+
 import { adviceFrom, takeSample, uncountedHealth, uncountedStats } from "../advice/advise.ts";
 import type { EntrySample } from "../advice/entry-sample.ts";
 import { alertPatterns } from "../alerts/patterns.ts";
 import { type EntryInfo, type EntryPage, type EntryScanOptions, entryInfo } from "../cache/entry-pages.ts";
-import { type Clock, systemClock } from "../core/clock.ts";
+import { type Clock, pause, systemClock } from "../core/clock.ts";
 import { CodecError } from "../core/errors.ts";
 import { redactUrl } from "../core/redact.ts";
 import type { FleetActivity } from "../core/stats.ts";
 import { fuzzySearch } from "../search/fuzzy.ts";
 import { VERSION } from "../version.ts";
-import { type Changed, Changes } from "./changes.ts";
+import { type Changed, Changes } from "./audit.ts";
 import type { CheckedOptions } from "./checked-options.ts";
 import { downsampled, POINTS } from "./curve.ts";
-import { pause } from "./pause.ts";
 import { type Body, keyIn, limitIn, messageOf, rangeOf, scanOptions, textIn } from "./request-body.ts";
 import { ScanTurns } from "./scan-turns.ts";
 import { configured, type Setting } from "./settings.ts";

@@ -1,8 +1,7 @@
 // Answers the requests of the dashboard: who may ask, from where, and what comes back.
 import { BackendError, XCacheError } from "../core/errors.ts";
 import { requireTags } from "../core/keys.ts";
-import { audited, READ_ONLY } from "./audit.ts";
-import type { Changed } from "./changes.ts";
+import { audited, type Changed, READ_ONLY } from "./audit.ts";
 import type { CheckedOptions } from "./checked-options.ts";
 import { type Allowed, DashboardData, type DashboardExtras } from "./data.ts";
 import type { DashboardAction, Permission } from "./options.ts";

@@ -1,7 +1,6 @@
 // The scans of all pages that are open share one budget: one step of one scan at a time, and a bounded number of entries a second.
 import type { EntryPage } from "../cache/entry-pages.ts";
-import type { Clock } from "../core/clock.ts";
-import { pause } from "./pause.ts";
+import { type Clock, pause } from "../core/clock.ts";
 
 /** Entries looked at per second at most, so that looking does not slow the application. */
 const SCANNED_PER_SECOND = 50_000;

@@ -2,6 +2,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { Emitter, toError } from "../../core/events.ts";
 import type { FunctionRecord } from "../../core/function-record.ts";
+import type { LoadObserver } from "../../core/loading/loader.ts";
 import type { Loaded } from "../../core/loading/waiting-call.ts";
 import type { Namespace, StoreObserver, WriteObserver } from "../../core/namespace.ts";
 import { isTraced, type TraceDetails, traced } from "../tracing.ts";
@@ -202,5 +203,25 @@ export class Telemetry implements WriteObserver {
         if (this.events.on.evict !== undefined) this.events.emit("evict", { key });
       },
     };
+  }
+}
+
+/** Counts and times a getOrSet call that was not a hit at once. */
+export class CountedLoad implements LoadObserver {
+  readonly #telemetry: Telemetry;
+  readonly #key: string;
+  readonly #by: FunctionRecord | undefined;
+  readonly #timing: Timing | undefined;
+
+  constructor(telemetry: Telemetry, key: string, by: FunctionRecord | undefined) {
+    this.#telemetry = telemetry;
+    this.#key = key;
+    this.#by = by;
+    this.#timing = telemetry.start("getOrSet");
+  }
+
+  ended(outcome: Loaded | undefined): void {
+    this.#telemetry.loaded(this.#key, outcome, this.#by);
+    this.#telemetry.finish("getOrSet", this.#timing);
   }
 }
