@@ -37,8 +37,8 @@ async function withTwo(
   },
   run: (cache: XCache, writer: XCache) => Promise<void>,
 ): Promise<void> {
-  const cache = new XCache({ kvUrl: server.url, keyPrefix, ...config });
-  const writer = new XCache({ kvUrl: server.url, keyPrefix });
+  const cache = new XCache({ kvUrl: server.url, keyPrefix, operationTimeout: 20, ...config });
+  const writer = new XCache({ kvUrl: server.url, keyPrefix, operationTimeout: 20 });
   try {
     await run(cache, writer);
   } finally {
@@ -92,11 +92,17 @@ describe("of what a cache reads, the server tracks", () => {
       for (const [name, read] of [
         ["each", (cache: XCache) => (keys: string[]) => Promise.all(keys.map((key) => cache.get(key)))],
         ["many", (cache: XCache) => (keys: string[]) => cache.getMany(keys)],
-      ] as const)
-        await withTwo(`full ${name}`, { nearCache }, async (cache, writer) => {
-          // Now and then a key is mistaken for one seen before, and kept.
-          expect(await readOnce(cache, writer, read(cache)), name).toBeLessThan(10);
-        });
+      ] as const) {
+        const tracked: number[] = [];
+        for (let at = 0; at < 5; at++)
+          await withTwo(`full ${name} ${at}`, { nearCache }, async (cache, writer) => {
+            tracked.push(await readOnce(cache, writer, read(cache)));
+          });
+        // Now and then a key is mistaken for one seen before, and kept. In one of some fifty caches of ten entries that also makes
+        // the policy believe that keys return, and all are kept for a while.
+        const [, , median] = tracked.toSorted((one, other) => one - other);
+        expect(median, `${name}: ${tracked}`).toBeLessThan(10);
+      }
     });
 
     it("a key that is kept when read again, and pushes its changes", async () => {
