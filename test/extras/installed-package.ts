@@ -1,9 +1,9 @@
 // The package as it is published, installed by npm with its dependencies: once per run, for all tests that look at it.
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { install } from "../../scripts/test/extras-folder.mjs";
-import { packedPackage } from "../support/packed-package.ts";
+import { isMade, packedPackage } from "../support/packed-package.ts";
 import { runFolder } from "../support/run-folder.ts";
 import { until } from "../support/until.ts";
 
@@ -35,14 +35,4 @@ async function installIn(folder: string): Promise<void> {
   writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
   const { tarball, dependencies } = packedPackage();
   await install(folder, [tarball, ...dependencies], { offline: true });
-}
-
-/** False if the folder is there already: then its maker installs. */
-function isMade(folder: string): boolean {
-  try {
-    mkdirSync(folder);
-    return true;
-  } catch {
-    return false;
-  }
 }

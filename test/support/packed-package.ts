@@ -58,8 +58,8 @@ function packIn(folder: string): Outcome {
   }
 }
 
-/** False if the folder is there already: then its maker packs. */
-function isMade(folder: string): boolean {
+/** Makes a folder; false if it is there already: then another process of the run fills it. */
+export function isMade(folder: string): boolean {
   try {
     mkdirSync(folder);
     return true;
