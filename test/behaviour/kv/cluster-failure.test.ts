@@ -215,7 +215,8 @@ test("a handover to a replica causes no failed call", async () => {
 
 test("a killed master is replaced by its replica; meanwhile every call ends in time and other keys are served", async () => {
   const { master, replica, ours, others } = await placeOf(keys[0]!);
-  await client.writeMany(keys.map(entry));
+  // The deadlines are short for what comes next, not for this.
+  await until(() => client.writeMany(keys.map(entry)).then(() => true), { what: "everything is stored" });
   const epoch = await until(() => client.push.epoch(ours[0]!) || undefined, { what: "pushes are trusted" });
   await replica.server.cli("CONFIG", "SET", "cluster-replica-no-failover", "no");
   const changes = new Set<string | undefined>();

@@ -5,7 +5,17 @@ import { tagForSlot } from "../../../src/backends/kv/cluster/slots.ts";
 import { ReplyError } from "../../../src/backends/kv/resp/reply.ts";
 import type { ScanItem } from "../../../src/core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
-import { ask, LAST, moved, NOTHING, OK, read, Scene, send } from "../../support/kv/cluster-scene.ts";
+import {
+  ask,
+  LAST,
+  moved,
+  NOTHING,
+  OK,
+  read,
+  Scene,
+  type ScriptedServer,
+  send,
+} from "../../support/kv/cluster-scene.ts";
 import { bulk, keeperOf } from "../../support/kv/fake-server.ts";
 import { soon } from "../../support/pace.ts";
 import { reservePort } from "../../support/port.ts";
@@ -220,6 +230,33 @@ test("an unsent command goes to the server that has taken over", async () => {
   await expect(answer).resolves.toBe("OK");
   expect(two.keyCommands).toEqual([["SET", "k", "1"]]);
   dead.release();
+});
+
+test("commands for a server that has become a replica go to its master, even when other servers have not learnt of it", async () => {
+  await using scene = await Scene.start(3);
+  const [former, uninformed, successor] = scene.servers as [ScriptedServer, ScriptedServer, ScriptedServer];
+  scene.tell([0, LAST - 1, former.place], [LAST, LAST, uninformed.place]);
+  let ahead = 0;
+  const client = scene.client([uninformed.place], { ahead: () => ahead });
+  await client.connect();
+  const { script } = former.fake;
+  former.fake.script = (command, peer) =>
+    command[0] === "INFO"
+      ? bulk("redis_version:7.0.0\r\nrole:slave\r\nrun_id:fake\r\n")
+      : script(command, peer);
+  const timesTried = former.fake.commands.filter(([name]) => name === "INFO").length;
+  for (const { socket } of former.fake.clients) socket.destroy();
+  await until(() => former.fake.commands.filter(([name]) => name === "INFO").length > timesTried, {
+    what: "the client has met a replica",
+  });
+  // It has been one for longer than a call waits.
+  ahead = 10_000;
+  former.rows = [
+    [0, LAST - 1, successor.place],
+    [LAST, LAST, uninformed.place],
+  ];
+  await expect(send(client, "k", "SET", "k", "1")).resolves.toBe("OK");
+  expect(successor.keyCommands).toEqual([["SET", "k", "1"]]);
 });
 
 test("a command for a server that never completes the handshake fails within operation_timeout and is not sent later", async () => {

@@ -7,6 +7,7 @@ import { isLoss } from "../../../core/resilience/store-failure.ts";
 import { type Reply, ReplyError } from "../resp/reply.ts";
 import type { Argument } from "../resp/writer.ts";
 import type { Answer } from "../server/connection.ts";
+import { isNotMaster } from "../server/connection-error.ts";
 import type { KvConnection, RetryableAnswer } from "../server/kv-connection.ts";
 import { type Redirect, redirectIn } from "./topology.ts";
 
@@ -104,8 +105,8 @@ export class ClusterCall implements RetryableAnswer {
   unsent(error: Error): void {
     if (this.#hasEnded) return;
     this.#host.refreshSoon();
-    // Its successor becomes known through the topology.
-    if (this.#link?.isUnreachable === true) this.fail(error);
+    // Its successor becomes known through the topology, soon if it is a replica now.
+    if (this.#link?.isUnreachable === true && !isNotMaster(error)) this.fail(error);
     else this.#retryLater(error);
   }
 

@@ -1,5 +1,6 @@
 // The known topology of a cluster: the master of each slot, from CLUSTER SLOTS and MOVED redirections.
 import type { HostPort } from "../../../core/address/address.ts";
+import { isNotMaster } from "../server/connection-error.ts";
 import type { KvNode, NodeHost } from "../server/node.ts";
 import { TopologyLookup, type TopologySource } from "./lookup.ts";
 import { type Member, Members } from "./members.ts";
@@ -17,8 +18,8 @@ export class ClusterView {
   readonly #seeds: readonly HostPort[];
   #nodes: readonly KvNode[] = [];
   #replicas: readonly HostPort[] = [];
-  /** The target of the last MOVED: the best informed about its own slots. */
-  #movedTo: HostPort | undefined;
+  /** The target of the last MOVED, or a master that became a replica: the best informed about these slots. */
+  #bestInformed: HostPort | undefined;
   /** Slots redirected by MOVED since the current lookup began; its answer may be older. */
   readonly #movedDuringLookup = new Set<number>();
   /** A server may have lost its last slot since the list of nodes was built. */
@@ -34,7 +35,8 @@ export class ClusterView {
     this.members = new Members({
       ...host,
       down: (node, error) => {
-        this.refresh.soon();
+        if (isNotMaster(error)) this.#demoted(node);
+        else this.refresh.soon();
         host.down(node, error);
       },
     });
@@ -50,7 +52,7 @@ export class ClusterView {
   moved({ slot, to }: Redirect): boolean {
     const member = this.members.find(to);
     if (member !== undefined && this.table.owner(slot) === member) return true;
-    this.#movedTo = to;
+    this.#bestInformed = to;
     this.refresh.soon(true);
     if (member === undefined) return false;
     this.#movedDuringLookup.add(slot);
@@ -74,6 +76,13 @@ export class ClusterView {
     this.#nodes = [];
   }
 
+  /** It knows its successor, of which the other servers may not have heard yet. */
+  #demoted(node: KvNode): void {
+    const member = this.members.all().find((each) => each.node === node);
+    if (member !== undefined) this.#bestInformed = member.endpoint;
+    this.refresh.soon(true);
+  }
+
   /** Reads the topology from the cluster; returns whether anything was new. */
   async #lookUp(): Promise<boolean> {
     this.#movedDuringLookup.clear();
@@ -84,7 +93,7 @@ export class ClusterView {
       enoughSlots: this.#partial.required(),
     });
     this.#lookup = lookup;
-    this.#movedTo = undefined;
+    this.#bestInformed = undefined;
     try {
       const topology = await lookup.answer;
       this.#partial.found(slotsIn(topology), lookup.hasAllAnswers);
@@ -101,7 +110,7 @@ export class ClusterView {
       .filter(({ connection }) => connection !== undefined)
       .sort((one, other) => other.provenAt - one.provenAt);
     const endpoints = [
-      ...(this.#movedTo === undefined ? [] : [this.#movedTo]),
+      ...(this.#bestInformed === undefined ? [] : [this.#bestInformed]),
       ...connected.map(({ endpoint }) => endpoint),
       ...this.#seeds,
       ...members.map(({ endpoint }) => endpoint),

@@ -94,10 +94,18 @@ export function withoutPassword(error: ReplyError, password: string | undefined)
 export const notReady = (name: string, cause: Error): ConnectionError =>
   new ConnectionError(`${name} is not ready: ${cause.message}`, { cause });
 
-export const notMaster = (name: string): ConnectionError =>
-  new ConnectionError(`${name} is a replica and takes no writes`, {
+const fromReplicas = new WeakSet<Error>();
+
+export function notMaster(name: string): ConnectionError {
+  const error = new ConnectionError(`${name} is a replica and takes no writes`, {
     hint: "Give the address of the master, of the sentinels or of the cluster.",
   });
+  fromReplicas.add(error);
+  return error;
+}
+
+/** Whether a server was reached and turned out to be a replica: it knows its master. */
+export const isNotMaster = (error: Error): boolean => fromReplicas.has(error);
 
 export const notInUse = (name: string): ConnectionError =>
   new ConnectionError(`${name} is not the server in use`, {
