@@ -45,7 +45,7 @@ import {
 } from "./core/entry-options.ts";
 import { ConfigError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
-import { offerFunctionRecords, takeCalling } from "./core/function-record.ts";
+import { callerIn, offerFunctionRecords } from "./core/function-record.ts";
 import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loading/loader.ts";
@@ -591,10 +591,8 @@ export class XCache implements AsyncDisposable {
       return this.#load(key, load, options);
     }
     const calledAt = namespace.changes.now;
-    const by = takeCalling();
     return new Promise((resolve) => {
-      const goOn = (lookup: StoreLookup): void =>
-        resolve(this.#load(key, load, options, by, lookup, calledAt));
+      const goOn = (lookup: StoreLookup): void => resolve(this.#load(key, load, options, lookup, calledAt));
       namespace.seek?.(
         key,
         new FindCallback(this.#telemetry, key, resolve as (value: unknown) => void, goOn),
@@ -606,10 +604,10 @@ export class XCache implements AsyncDisposable {
     key: string,
     load: Load<T>,
     options: GetOrSetOptions | undefined,
-    by = takeCalling(),
     lookup?: StoreLookup,
     calledAt?: number,
   ): Promise<T> {
+    const by = callerIn(options);
     const observer = new CountedLoad(this.#telemetry, key, by);
     let request: ResolvedLoadOptions;
     try {

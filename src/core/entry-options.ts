@@ -2,6 +2,7 @@
 import { requireFlag, requireOptions } from "./arguments.ts";
 import { HOUR_MS, OR_TEXT, toSeconds, warnOfMilliseconds } from "./duration.ts";
 import { ConfigError, describeArrival } from "./errors.ts";
+import { areChecked } from "./function-record.ts";
 import { isTag, requireTags } from "./keys.ts";
 import type { EntryOptions } from "./namespace.ts";
 import type { GetOrSetOptions, Load, LoadContext, SetOptions } from "./options.ts";
@@ -125,7 +126,8 @@ export function resolveLoadOptions(
 
 /** Whether a stored value may be returned: not with `forceLoad`, nor for options that `resolveLoadOptions` rejects. */
 export function allowHits(options: GetOrSetOptions, defaults: EntryDefaults): boolean {
-  return (areLoadOptions(options) || areAccepted(options, defaults)) && options.forceLoad !== true;
+  const areValid = areChecked(options) || areLoadOptions(options) || areAccepted(options, defaults);
+  return areValid && options.forceLoad !== true;
 }
 
 function areAccepted(options: GetOrSetOptions, defaults: EntryDefaults): boolean {

@@ -1,4 +1,5 @@
 // Counts of a wrapped function: `cached` makes them together with the cache, which alone knows how a call was answered.
+import type { GetOrSetOptions } from "./options.ts";
 
 export interface FunctionRecord {
   calls: number;
@@ -38,20 +39,34 @@ export function functionRecordIn(cache: object, name: string): FunctionRecord {
   return sources.get(cache)?.(name) ?? uncounted;
 }
 
-// Passed beside the arguments of getOrSet, which are public: set right before the call, and taken by it synchronously.
-let calling: FunctionRecord | undefined;
+/** Part of the options that a wrapped function passes to getOrSet. Being a symbol, it is no option that a caller can see. */
+const CALLER = Symbol("the wrapped function");
 
-export function beginCall(record: FunctionRecord): void {
-  calling = record;
+interface Caller {
+  readonly record: FunctionRecord;
+  /** Options that were checked when the function was wrapped, so that a hit need not check them. */
+  readonly checked: GetOrSetOptions;
 }
 
-export function endCall(): void {
-  calling = undefined;
+interface CallerOptions extends GetOrSetOptions {
+  [CALLER]?: Caller;
 }
 
-/** The function that calls the cache right now; a second call gets undefined. */
-export function takeCalling(): FunctionRecord | undefined {
-  const record = calling;
-  calling = undefined;
-  return record;
+/** The options of every call of a function, which were checked when it was wrapped. */
+export function optionsOfCalls(
+  record: FunctionRecord,
+  checked: GetOrSetOptions | undefined,
+): GetOrSetOptions | undefined {
+  if (record === uncounted) return checked;
+  const options: CallerOptions = { ...checked };
+  options[CALLER] = { record, checked: options };
+  return options;
 }
+
+/** The record of the wrapped function that calls; undefined for any other caller. */
+export const callerIn = (options: GetOrSetOptions | undefined): FunctionRecord | undefined =>
+  (options as CallerOptions | undefined)?.[CALLER]?.record;
+
+/** Whether these very options were checked before; a copy of them may have been changed. */
+export const areChecked = (options: GetOrSetOptions): boolean =>
+  (options as CallerOptions | null)?.[CALLER]?.checked === options;

@@ -1,7 +1,7 @@
 // Turns a call of a wrapped function into a getOrSet: its key, options and load.
 import { requireOptions } from "../core/arguments.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { beginCall, endCall, type FunctionRecord, functionRecordIn } from "../core/function-record.ts";
+import { type FunctionRecord, functionRecordIn, optionsOfCalls } from "../core/function-record.ts";
 import type { GetOrSetOptions, LoadContext, Tags } from "../core/options.ts";
 import { snapshot } from "../core/snapshot.ts";
 import { type ArgumentKeys, argumentKeys } from "./argument-key.ts";
@@ -51,8 +51,11 @@ export class CallPlan {
   readonly #tags: Callback<Tags> | undefined;
   readonly #resultTags: Callback<Tags> | undefined;
   readonly #when: Callback<boolean> | undefined;
-  /** Options of every call; undefined if there are none, so that a hit need not check them. */
+  /** Options of every call; undefined if there are none. */
   readonly #options: GetOrSetOptions | undefined;
+  #record: FunctionRecord | undefined;
+  /** The same, of calls that this record counts. */
+  #countedOptions: GetOrSetOptions | undefined;
 
   constructor(fn: Callback<unknown>, options: UncheckedOptions, identityFor: (self: unknown) => Identity) {
     const { cache, name: _, key, tags, resultTags, when, ...forEveryCall } = options;
@@ -83,15 +86,11 @@ export class CallPlan {
       const record = known.claim(cache);
       const own = this.#mayChange(args) ? snapshot(args) : args;
       const key = this.#keyOf(known, self, own);
-      const load = this.#load(self, own, key, record);
-      const options = this.#optionsFor(self, own);
+      const options = this.#optionsFor(self, own, this.#optionsWith(record));
       record.calls++;
-      beginCall(record);
-      return cache.getOrSet(key, load, options);
+      return cache.getOrSet(key, this.#load(self, own, key, record), options);
     } catch (error) {
       return Promise.reject(error);
-    } finally {
-      endCall();
     }
   }
 
@@ -101,7 +100,7 @@ export class CallPlan {
 
   async refresh(self: unknown, given: unknown[]): Promise<unknown> {
     const args = this.#mayChange(given) ? snapshot(given) : given;
-    const options = { ...this.#optionsFor(self, args), forceLoad: true };
+    const options = { ...this.#optionsFor(self, args, this.#options), forceLoad: true };
     const key = this.key(self, args);
     const known = this.identityFor(self);
     const cache = this.#cache ?? defaultCache(known.name);
@@ -156,10 +155,20 @@ export class CallPlan {
     return keys(this.#key === undefined ? args : [this.#key.apply(self, args)]);
   }
 
-  #optionsFor(self: unknown, args: unknown[]): GetOrSetOptions | undefined {
-    return this.#tags === undefined
-      ? this.#options
-      : { ...this.#options, tags: this.#tags.apply(self, args) };
+  #optionsFor(
+    self: unknown,
+    args: unknown[],
+    options: GetOrSetOptions | undefined,
+  ): GetOrSetOptions | undefined {
+    return this.#tags === undefined ? options : { ...options, tags: this.#tags.apply(self, args) };
+  }
+
+  #optionsWith(record: FunctionRecord): GetOrSetOptions | undefined {
+    if (record !== this.#record) {
+      this.#record = record;
+      this.#countedOptions = optionsOfCalls(record, this.#options);
+    }
+    return this.#countedOptions;
   }
 
   /** A load without a parameter cannot call setTags, so the cache need not prepare for late tags. */

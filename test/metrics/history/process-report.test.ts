@@ -1,7 +1,13 @@
 // What processes report about themselves: liveness, calls by function, invalidations, changes of state; all bounded.
 import { describe, expect, it, onTestFinished } from "vitest";
 import { cached } from "../../../src/functions/cached.ts";
-import { AlertManager, MemoryBackend, type XCache } from "../../../src/index.ts";
+import {
+  AlertManager,
+  type GetOrSetOptions,
+  type LoadAs,
+  MemoryBackend,
+  XCache,
+} from "../../../src/index.ts";
 import { mergeActivity } from "../../../src/metrics/history/activity.ts";
 import { presencesOf } from "../../../src/metrics/history/process-report.ts";
 import { FunctionCounts } from "../../../src/metrics/recording/function-counts.ts";
@@ -154,6 +160,35 @@ describe("calls by function", () => {
       ["inner", 1, 0, 1],
       ["outer", 2, 1, 1],
     ]);
+  });
+
+  it("are counted in a subclass that does something else first, and whose options are its own", async () => {
+    class Delayed extends XCache {
+      override async getOrSet<T, S = T>(key: string, load: LoadAs<T, S>, options?: GetOrSetOptions) {
+        await Promise.resolve();
+        return super.getOrSet(key, load, { ...options, ttl: ttl });
+      }
+    }
+    let ttl = 7;
+    await using cache = new Delayed({ kvUrl: "memory://" });
+    const plain = cached(async (id: number) => id, { cache, name: "plain" });
+    const limited = cached(async (id: number) => id, { cache, name: "limited", ttl: 60 });
+    await Promise.all([plain(1), limited(1)]);
+    await Promise.all([plain(1), limited(1)]);
+    const { functions } = await cache.getActivity();
+    const counts = functions.map(({ name, calls, hits, loads, ttlSeconds }) => [
+      name,
+      calls,
+      hits,
+      loads,
+      ttlSeconds,
+    ]);
+    expect(counts.toSorted()).toEqual([
+      ["limited", 2, 1, 1, 7],
+      ["plain", 2, 1, 1, 7],
+    ]);
+    ttl = -1;
+    await expect(limited(1)).rejects.toMatchObject({ code: "ARGUMENT_INVALID" });
   });
 
   it("are bounded: from the 201st name on they count as other, in a process and in the fleet", () => {
