@@ -1,9 +1,9 @@
 // `cachedDependency` with the adapters of all supported database libraries.
-import { drizzleSessions } from "./db/drizzle.ts";
+import { drizzleSessions } from "./db/drizzle/sessions.ts";
 import { knexSessions } from "./db/knex.ts";
 import { kyselySessions } from "./db/kysely.ts";
-import { mysql2Sessions } from "./db/mysql2.ts";
-import { pgSessions } from "./db/pg.ts";
+import { mysql2Sessions } from "./db/mysql2/sessions.ts";
+import { pgSessions } from "./db/pg/sessions.ts";
 import { postgresSessions } from "./db/postgres.ts";
 import { prismaSessions } from "./db/prisma.ts";
 import { trackSessions } from "./db/tracking/session.ts";

@@ -21,7 +21,6 @@ import { configFromYaml } from "./config/yaml.ts";
 import {
   type ActivityOptions,
   requireActivityOptions,
-  requireClock,
   requireDistinctKeys,
   requireEntries,
   requireKeys,
@@ -33,7 +32,7 @@ import {
   type StatsOptions,
 } from "./core/arguments.ts";
 import { offerFeedHost } from "./core/attached-feeds.ts";
-import { type Clock, systemClock } from "./core/clock.ts";
+import { systemClock } from "./core/clock.ts";
 import { debugLog } from "./core/debug.ts";
 import { disconnectedError, disconnectedNamespace } from "./core/disconnected-namespace.ts";
 import {
@@ -101,7 +100,7 @@ export class XCache implements AsyncDisposable {
   readonly #loader: Loader;
   readonly #instruments: Instruments;
   readonly #children = new Map<string, XCache>();
-  readonly #ownNamespace: Namespace;
+  #ownNamespace: Namespace;
   /** `#ownNamespace`, or one that rejects every call while disconnected. */
   #namespace: Namespace;
 
@@ -118,7 +117,7 @@ export class XCache implements AsyncDisposable {
       clock: root.clock,
       loadLimitMs: root.config.loadLimit * 1000,
       namespace: () => this.#namespace,
-      own: (value) => namespace.own(value),
+      own: (value) => this.#ownNamespace.own(value),
       freezes: namespace.freezes === true,
       signal: () => root.signal,
       loading: () => {
@@ -127,6 +126,10 @@ export class XCache implements AsyncDisposable {
       stored: (key, tags) => this.#telemetry.written(key, tags),
       ...(log !== undefined && { notStored: (key: string, reason: string) => log.notStored(key, reason) }),
       report: (error) => this.#telemetry.failed("getOrSet", error),
+    });
+    namespace.whenReady?.((ready) => {
+      this.#ownNamespace = ready;
+      if (this.#namespace === namespace) this.#namespace = ready;
     });
     offerPeek(this, {
       peek: (key) => (isLoadHitTraced() ? undefined : this.#namespace.peek(key)),
@@ -143,7 +146,7 @@ export class XCache implements AsyncDisposable {
     });
     root.join(
       this.#instruments.member((isOpen) => {
-        this.#namespace = isOpen ? namespace : disconnectedNamespace;
+        this.#namespace = isOpen ? this.#ownNamespace : disconnectedNamespace;
         return isOpen ? undefined : this.#loader.release();
       }),
     );
@@ -657,12 +660,6 @@ export class XCache implements AsyncDisposable {
       return this.#namespace.inspect(key);
     });
   }
-}
-
-/** A cache that reads time from `clock`, for tests; see xcache/testing. */
-export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
-  requireClock(clock);
-  return new XCache(openScope(config, clock) as CacheConfig);
 }
 
 function requireOpen(isOpen: boolean): void {

@@ -7,6 +7,19 @@ import { transformWithEsbuild } from "vite";
 
 const STORES = ["disk", "kv", "memcached"];
 
+/** What looks at a cache: seldom used, and small. */
+const INSIGHT = ["advice", "metrics"];
+
+/**
+ * The files that are read together, by the module that needs all of them: the first group that a module belongs to is its
+ * file. Each further file takes Node about a millisecond, whatever is in it.
+ */
+const GROUPS = {
+  cache: "index.js",
+  store: "cache/open-shared.js",
+  sql: "db/sql/settled-statement.js",
+};
+
 /**
  * What package.json exports, and what it lists as programs: paths below dist without their extension.
  * @param {string} root
@@ -30,17 +43,14 @@ export function entriesOf(root) {
 }
 
 /**
- * The file that a module is bundled into. Undefined: left to the bundler.
+ * The file that a module outside of the groups is bundled into. Undefined: left to the bundler.
  * @param {string} path Below the folder of modules.
- * @param {{ isEager: boolean, isStart: boolean }} need Whether `import "xcache"` needs it at once; whether the program does.
  */
-function fileOf(path, { isEager, isStart }) {
-  if (isStart) return "start";
-  // Each further file takes Node about a millisecond, whatever is in it.
-  if (isEager) return "cache";
+function fileOf(path) {
   const [folder = "", below = ""] = path.split("/");
   if (folder === "backends") return STORES.includes(below) ? below : "store";
   if (folder === "cli") return below === "commands" ? undefined : "cli";
+  if (INSIGHT.includes(folder)) return "insight";
   return folder === "ecosystem" ? undefined : folder;
 }
 
@@ -56,6 +66,23 @@ function importedWith(id, getModuleInfo) {
   return found;
 }
 
+/** Marks the copy of a module. */
+const OWN = "?own";
+
+/**
+ * The program prints its version without loading the library. It has a copy of that line: a file for both would be one more to
+ * open for everybody.
+ * @type {import("rollup").Plugin}
+ */
+const ownVersion = {
+  name: "own-version",
+  resolveId: (source, importer = "") =>
+    importer.endsWith("/cli/main.js") && source === "../version.js"
+      ? join(dirname(importer), `${source}${OWN}`)
+      : null,
+  load: (id) => (id.endsWith(OWN) ? readFileSync(id.slice(0, -OWN.length), "utf8") : null),
+};
+
 /**
  * The declarations keep their comments, where editors show them; in the code, comments and white space only take time to
  * load. Names stay, and lines stay short, for stack traces.
@@ -69,7 +96,8 @@ const compact = {
       target: "esnext",
       legalComments: "none",
       minifyWhitespace: true,
-      lineLimit: 120,
+      minifySyntax: true,
+      lineLimit: 200,
       sourcemap: false,
     };
     return (await transformWithEsbuild(code, fileName, /** @type {any} */ (options))).code;
@@ -83,13 +111,12 @@ const compact = {
  */
 async function bundle(root, modules, dist) {
   const entries = entriesOf(root);
-  /** @type {Set<string> | undefined} */
-  let eager;
-  /** @type {Set<string> | undefined} */
-  let start;
+  /** @type {[string, Set<string>][] | undefined} */
+  let groups;
   const graph = await rollup({
     input: Object.fromEntries(entries.map((entry) => [entry, join(modules, `${entry}.js`)])),
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
+    plugins: [ownVersion],
     treeshake: { moduleSideEffects: false },
     // A cycle of files would be one of folders, or a badly chosen group above.
     onLog: (_, { message, code }) => {
@@ -106,10 +133,12 @@ async function bundle(root, modules, dist) {
     chunkFileNames: "chunk/[name].js",
     manualChunks: (id, { getModuleInfo }) => {
       const path = relative(modules, id);
-      if (entries.includes(path.replace(/\.js$/, ""))) return undefined;
-      eager ??= importedWith(join(modules, "index.js"), getModuleInfo);
-      start ??= importedWith(join(modules, "cli/main.js"), getModuleInfo);
-      return fileOf(path, { isEager: eager.has(id), isStart: start.has(id) });
+      if (path.endsWith(OWN) || entries.includes(path.replace(/\.js$/, ""))) return undefined;
+      groups ??= Object.entries(GROUPS).map(([name, first]) => [
+        name,
+        importedWith(join(modules, first), getModuleInfo),
+      ]);
+      return groups.find(([, members]) => members.has(id))?.[0] ?? fileOf(path);
     },
     minifyInternalExports: false,
     hoistTransitiveImports: false,

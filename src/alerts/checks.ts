@@ -44,7 +44,7 @@ export function requireSeconds(
 /** Text shown in messages; a lone surrogate could not be sent. */
 export function requireText(field: string, value: unknown, mostCharacters: number): string {
   const isText = typeof value === "string" && value.trim() !== "" && value.length <= mostCharacters;
-  if (isText && !/\p{Surrogate}/u.test(value)) return value;
+  if (isText && !/[\ud800-\udfff]/u.test(value)) return value;
   throw refusal(field, `a non-empty string of at most ${mostCharacters} characters`, describeArrival(value));
 }
 

@@ -1,7 +1,10 @@
 // Parses email addresses, strictly enough that none can inject a header or a second recipient.
-import { domainToASCII } from "node:url";
 import { describeArrival } from "../core/errors.ts";
+import { nodeUrl, unicodePattern } from "../core/lazy-builtin.ts";
 import { refusal } from "./checks.ts";
+
+const notInDomains = unicodePattern(String.raw`[^\p{L}\p{M}\p{N}.-]`);
+const namedAddress = unicodePattern(String.raw`^([^<>"\p{Cc}\p{Surrogate}]{0,128})<([^<>]*)>$`);
 
 /** RFC 5321 section 4.5.3.1, and atoms of RFC 5322 section 3.2.3; quoted local parts are not supported. */
 const LONGEST_ADDRESS = 254;
@@ -15,8 +18,8 @@ function parseAddress(text: string): string | undefined {
   const [local, domain] = [text.slice(0, at), text.slice(at + 1)];
   if (at < 0 || local.length > LONGEST_LOCAL || !ATOMS.test(local)) return undefined;
   // domainToASCII would truncate at characters that end a URL host, instead of rejecting them.
-  if (/[^\p{L}\p{M}\p{N}.-]/u.test(domain)) return undefined;
-  const ascii = domainToASCII(domain);
+  if (notInDomains().test(domain)) return undefined;
+  const ascii = nodeUrl().domainToASCII(domain);
   const address = `${local}@${ascii}`;
   return DOMAIN.test(ascii) && address.length <= LONGEST_ADDRESS ? address : undefined;
 }
@@ -37,7 +40,7 @@ export interface Sender {
 /** `alerts@example.com` or `Cache alerts <alerts@example.com>`. */
 export function requireSender(field: string, value: unknown): Sender {
   const text = typeof value === "string" ? value : "";
-  const [, name = "", inBrackets] = /^([^<>"\p{Cc}\p{Surrogate}]{0,128})<([^<>]*)>$/u.exec(text) ?? [];
+  const [, name = "", inBrackets] = namedAddress().exec(text) ?? [];
   const address = parseAddress(inBrackets ?? text);
   if (address !== undefined) return { name: name.trim(), address };
   const expected = "an email address such as alerts@example.com or Cache alerts <alerts@example.com>";

@@ -1,5 +1,6 @@
 // The notification of an alert: one record, as JSON for webhooks and as text for email.
 import type { Clock } from "../core/clock.ts";
+import { unicodePattern } from "../core/lazy-builtin.ts";
 import { toWire, type Wire } from "../core/wire.ts";
 import type { Condition, Crossing } from "./condition.ts";
 import { type AlertComparison, wordsOf } from "./condition.ts";
@@ -88,7 +89,9 @@ function summaryOf({ metric, comparison, threshold }: CheckedAlert, value: numbe
 export const payloadOf = (notification: AlertNotification): AlertPayload => toWire(notification);
 
 /** Untrusted text as part of one line: without line breaks, control characters and direction marks. */
-export const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+const notOnOneLine = unicodePattern(String.raw`[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+`, "gu");
+
+export const oneLine = (text: string): string => text.replace(notOnOneLine(), " ").trim();
 
 export function subjectOf({ data }: AlertNotification): string {
   const again = data.status === "firing" && data.repeat > 0 ? " (still)" : "";

@@ -1,8 +1,8 @@
 // The options of an alert manager, and their validation.
-import { hostname } from "node:os";
 import { requireOptions } from "../core/arguments.ts";
 import type { Duration } from "../core/duration.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
+import { nodeOs } from "../core/lazy-builtin.ts";
 import { refusal, requireSeconds, requireText } from "./checks.ts";
 import { requireRepeat } from "./definition.ts";
 import { requireSecrets } from "./signature.ts";
@@ -55,7 +55,7 @@ const DEFAULT_REPEAT_MS = 14_400_000;
 
 export function requireManagerOptions(options: AlertManagerOptions): CheckedOptions {
   requireOptions(options, FIELDS);
-  const { interval = 30, deliveryTimeout = 30, instance = hostname(), onError = warn } = options;
+  const { interval = 30, deliveryTimeout = 30, instance = nodeOs().hostname(), onError = warn } = options;
   if (typeof onError !== "function") throw refusal("onError", "a function", describeArrival(onError));
   return {
     intervalMs: requireSeconds("interval", interval, { least: SHORTEST_SECONDS }),

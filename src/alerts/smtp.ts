@@ -1,8 +1,11 @@
 // The options of the mail server for email alerts, and their validation.
 import { requireOptions } from "../core/arguments.ts";
 import { describeArrival } from "../core/errors.ts";
+import { unicodePattern } from "../core/lazy-builtin.ts";
 import { refusal, requireText } from "./checks.ts";
 import { requireSender, type Sender } from "./email-address.ts";
+
+const notInHosts = unicodePattern(String.raw`[\s/@\p{Cc}]`);
 
 export interface SmtpOptions {
   readonly host: string;
@@ -59,7 +62,7 @@ const LONGEST_HOST = 255;
 export function requireSmtp(options: SmtpOptions): CheckedSmtp {
   requireOptions(options, FIELDS);
   const host = requireText("smtp.host", options.host, LONGEST_HOST);
-  if (/[\s/@\p{Cc}]/u.test(host))
+  if (notInHosts().test(host))
     throw refusal("smtp.host", "a host name without scheme or user", "something else");
   const port = requirePort(options.port ?? (options.secure === true ? SMTPS_PORT : SUBMISSION_PORT));
   const auth = options.auth === undefined ? undefined : requireAuth(options.auth);

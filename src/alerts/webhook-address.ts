@@ -1,5 +1,8 @@
 // Parses a webhook URL: the URL without credentials, which are sent in a header, and a label that is safe to show.
+import { unicodePattern } from "../core/lazy-builtin.ts";
 import { refusal } from "./checks.ts";
+
+const controlCharacter = unicodePattern(String.raw`\p{Cc}`);
 
 export interface WebhookAddress {
   /** Without user and password. */
@@ -36,7 +39,12 @@ export function requireWebhookAddress(text: string): WebhookAddress {
 function authorizationOf({ username, password }: URL): string | undefined {
   if (username === "" && password === "") return undefined;
   const [user, secret] = [decode(username), decode(password)];
-  if (user === undefined || secret === undefined || user.includes(":") || /\p{Cc}/u.test(user + secret)) {
+  if (
+    user === undefined ||
+    secret === undefined ||
+    user.includes(":") ||
+    controlCharacter().test(user + secret)
+  ) {
     throw refusal(FIELD, EXPECTED, "credentials that cannot be sent in a header");
   }
   return `Basic ${Buffer.from(`${user}:${secret}`).toString("base64")}`;

@@ -1,8 +1,8 @@
 // `DEBUG=xcache:cache`: a line about each decision of a cache and its reason. Names are shown, values never.
-import { AsyncLocalStorage } from "node:async_hooks";
 import { type DebugLog, quotedName } from "../core/debug.ts";
 import { XCacheError } from "../core/errors.ts";
 import type { Emitter } from "../core/events.ts";
+import { AsyncLocalStorage } from "../core/lazy-builtin.ts";
 import type { Loaded } from "../core/loading/waiting-call.ts";
 import type { KeyExplanation } from "../core/stats.ts";
 import type { Decisions } from "../metrics/recording/telemetry.ts";

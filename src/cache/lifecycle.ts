@@ -1,5 +1,4 @@
 // Shared by a cache and its namespaces: the configuration, and one store that opens and closes for all of them.
-import { setMaxListeners } from "node:events";
 import { resolveConfig } from "../config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "../config/types.ts";
 import type { AttachedFeed } from "../core/attached-feeds.ts";
@@ -12,6 +11,7 @@ import {
   type ResolvedLoadOptions,
 } from "../core/entry-options.ts";
 import { OperationTimeoutError } from "../core/errors.ts";
+import { nodeEvents } from "../core/lazy-builtin.ts";
 import type { EntryOptions, Namespace, Store, StoreObserver } from "../core/namespace.ts";
 import { toXCacheError } from "../core/resilience/store-failure.ts";
 import { withDeadline } from "../core/resilience/with-deadline.ts";
@@ -52,7 +52,8 @@ export class CacheLifecycle {
   readonly metrics: CacheMetrics | undefined;
   /** The function that detaches each member from its metrics. */
   readonly #members = new Map<Member, (() => void) | undefined>();
-  #stopping = endOfCache();
+  /** Created when a load asks for its signal. */
+  #stopping: AbortController | undefined;
   #isOpen = true;
   /** Number of connect() calls waiting for the store. */
   #connecting = 0;
@@ -77,6 +78,7 @@ export class CacheLifecycle {
 
   /** Aborts the in-flight loads when the cache disconnects. */
   get signal(): AbortSignal {
+    this.#stopping ??= endOfCache();
     return this.#stopping.signal;
   }
 
@@ -140,8 +142,8 @@ export class CacheLifecycle {
     const added = this.#addHistories();
     const [wasOpen, stopping] = [this.#isOpen, this.#stopping];
     this.#isOpen = false;
-    this.#stopping = endOfCache();
-    stopping.abort();
+    this.#stopping = undefined;
+    stopping?.abort();
     const owed: (Promise<unknown> | undefined)[] = [added];
     for (const [member, stopReporting] of this.#members) {
       owed.push(member.closed(wasOpen));
@@ -193,6 +195,6 @@ export function openScope(
 /** Every load and every waiter may listen to its signal: any number of them is no leak. */
 function endOfCache(): AbortController {
   const controller = new AbortController();
-  setMaxListeners(0, controller.signal);
+  nodeEvents().setMaxListeners(0, controller.signal);
   return controller;
 }

@@ -3,17 +3,16 @@ import { DiskBackend } from "../backends/disk/backend.ts";
 import { KvBackend } from "../backends/kv/backend.ts";
 import { MemcachedBackend } from "../backends/memcached/backend.ts";
 import { MemoryBackend } from "../backends/memory/backend.ts";
-import { MemoryNearTier } from "../backends/memory/near-tier.ts";
-import { createCodec } from "../codec/codec.ts";
-import { Encryption } from "../codec/encryption.ts";
+import { createCopier } from "../codec/copier.ts";
+import { keysOf } from "../codec/encryption-keys.ts";
+import { settingsOf } from "../codec/options.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { parseStoreAddress } from "../core/address/store-url.ts";
 import type { Backend } from "../core/backend.ts";
 import type { Clock } from "../core/clock.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Store } from "../core/namespace.ts";
-import { SealedBackend } from "../core/shared/sealed-backend.ts";
-import { SharedStore } from "../core/shared/shared-store.ts";
+import { DeferredStore, sharedCode } from "./deferred-store.ts";
 
 /** Settings that caches on one backend object must have in common. */
 const SHARED_FIELDS = [
@@ -71,19 +70,22 @@ function requireSameEncryption({ encryption }: ResolvedConfig, first: ResolvedCo
 }
 
 function makeStore(backend: Backend, config: ResolvedConfig, clock: Clock): Store {
-  const codec = createCodec({ serialization: config.serialization, compression: config.compression });
-  const encryption = config.encryption && new Encryption(config.encryption.config);
+  const { serialization, compression } = config;
+  const copier = createCopier(settingsOf({ serialization, compression }).limits);
+  requireKeys(config);
   // Its values never leave the process.
-  if (backend instanceof MemoryBackend) return backend.store(clock, codec);
-  return new SharedStore(encryption ? new SealedBackend(backend, encryption) : backend, {
-    clock,
-    codec,
-    breaker: config.circuitBreaker,
-    operationTimeoutMs: config.operationTimeout * 1000,
-    connectTimeoutMs: config.connectTimeout * 1000,
-    poolSize: config.poolSize,
-    ...(config.nearCache === false ? {} : { near: new MemoryNearTier(config.nearCache, clock) }),
-  });
+  if (backend instanceof MemoryBackend) return backend.store(clock, copier);
+  const parts = { config, clock };
+  return sharedCode.loaded !== undefined && sharedCode.isReady
+    ? sharedCode.loaded.openShared(backend, parts)
+    : new DeferredStore(backend, parts, copier);
+}
+
+/** Secrets that are asked for later are checked then. */
+function requireKeys({ encryption }: ResolvedConfig): void {
+  if (encryption === false || typeof encryption.config.keys === "function") return;
+  const { keys, use, hideKeys } = encryption.config;
+  keysOf(keys, use, hideKeys);
 }
 
 function openBackend({ backend, kvUrl, username, password }: ResolvedConfig): Backend {

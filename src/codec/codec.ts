@@ -4,7 +4,8 @@ import { CodecError } from "../core/errors.ts";
 import type { Payload } from "../core/record.ts";
 import { damaged } from "./byte-reader.ts";
 import { compress, decompress } from "./compression.ts";
-import { copyChecked, copyTrusted } from "./copy.ts";
+import { createCopier } from "./copier.ts";
+import { copyChecked } from "./copy.ts";
 import { decode } from "./decode.ts";
 import { tooLarge } from "./descent.ts";
 import { encode } from "./encode.ts";
@@ -13,8 +14,6 @@ import { type CodecOptions, type CodecSettings, settingsOf } from "./options.ts"
 import { payloadBeginning } from "./partial-payload.ts";
 import { formatByte, PLAIN_MSGPACK, readFormat, type Serialization } from "./payload-format.ts";
 import { refusalOf } from "./refusal.ts";
-import { sizeOf } from "./retained-size.ts";
-import { valueBeginning } from "./value-beginning.ts";
 
 /** Throws ConfigError for invalid options, or for ones that this Node does not support. */
 export function createCodec(options: CodecOptions = {}): Codec {
@@ -35,6 +34,7 @@ export function createCodec(options: CodecOptions = {}): Codec {
   }
 
   return {
+    ...createCopier(limits),
     encode(value) {
       const { serialization, bytes } = serialize(value);
       return packed(serialization, bytes, settings.compression);
@@ -52,16 +52,6 @@ export function createCodec(options: CodecOptions = {}): Codec {
       }
     },
     decodeBeginning: (payload, isWhole, most) => payloadBeginning(payload, isWhole, most, limits),
-    copyBeginning: valueBeginning,
-    copy<T>(value: T): T {
-      try {
-        return copyChecked(value, limits) as T;
-      } catch (thrown) {
-        throw refusalOf(value, limits, thrown);
-      }
-    },
-    copyTrusted: <T>(value: T): T => copyTrusted(value) as T,
-    sizeOf,
   };
 }
 

@@ -11,13 +11,7 @@
 import type { CipherGCM, DecipherGCM, KeyObject } from "node:crypto";
 import { outsideCallers } from "../core/async-context.ts";
 import type { EncryptionConfig } from "../core/encryption-settings.ts";
-import {
-  CodecError,
-  ConfigError,
-  ConnectionError,
-  describeArrival,
-  OperationTimeoutError,
-} from "../core/errors.ts";
+import { CodecError, ConnectionError, OperationTimeoutError } from "../core/errors.ts";
 import { toError } from "../core/events.ts";
 import { encodeRecord } from "../core/frame/frame.ts";
 import { nodeCrypto } from "../core/lazy-builtin.ts";
@@ -27,12 +21,10 @@ import { withDeadline } from "../core/resilience/with-deadline.ts";
 import type { NameCipher } from "../core/shared/hidden-keys.ts";
 import type { Seal, SealHost } from "../core/shared/sealed-backend.ts";
 import { isPlainRecord } from "../core/wire.ts";
+import { invalidSetting, type Keys, keysOf } from "./encryption-keys.ts";
 import { derived, HiddenNames } from "./hidden-names.ts";
 import { SEALED } from "./payload-format.ts";
 
-/** At least as many bytes as a key of 128 bits. */
-const SHORTEST_SECRET_BYTES = 16;
-const LONGEST_ID_BYTES = 255;
 const VERSION = 1;
 const SALT_LENGTH = 16;
 const NONCE_LENGTH = 12;
@@ -46,14 +38,6 @@ const MOST_DERIVED = 1_000;
 /** How soon keys are asked for again after an entry named one that is not known, and how old they may get. */
 const UNKNOWN_PAUSE_MS = 1_000;
 const OLDEST_KEYS_MS = 60_000;
-
-interface Keys {
-  readonly byId: ReadonlyMap<string, Buffer>;
-  readonly use: string;
-  /** The id of the key that hides names, and that key. */
-  readonly hiding: string | undefined;
-  readonly names: Buffer | undefined;
-}
 
 /** A key derived for one writer. */
 interface Writer {
@@ -211,7 +195,7 @@ export class Encryption implements Seal {
       next = keysOf(given, use, present?.hiding ?? hideKeys);
       // Entries are found by their hidden names: other processes would not see what this one invalidates.
       if (present?.names !== undefined && next.names?.equals(present.names) !== true)
-        throw invalid("encryption.hide_keys", "the id of a key that stays the same", hideKeys);
+        throw invalidSetting("encryption.hide_keys", "the id of a key that stays the same", hideKeys);
     } catch (error) {
       throw new ConnectionError(`unusable encryption keys: ${toError(error).message}`, { hint: FUNCTION });
     }
@@ -232,54 +216,6 @@ const isSame = (one: Keys, other: Keys): boolean =>
 /** The whole frame of an entry but its payload, with the full key. */
 const headerOf = (entry: Entry): Buffer =>
   encodeRecord({ ...entry, payload: { format: SEALED, bytes: NO_BYTES } }, { withKey: true });
-
-function keysOf(given: unknown, use: unknown, hideKeys: unknown): Keys {
-  if (!isPlainRecord(given)) throw invalid("encryption.keys", "an object of secrets by id", given);
-  const byId = new Map<string, Buffer>();
-  for (const [id, secret] of Object.entries<unknown>(given)) byId.set(idOf(id), keyFrom(id, secret));
-  const only = byId.size === 1 ? byId.keys().next().value : undefined;
-  const used = use ?? only;
-  const ids = [...byId.keys()].map((id) => JSON.stringify(id)).join(", ") || "none";
-  if (typeof used !== "string" || !byId.has(used))
-    throw invalid("encryption.use", `the id of one of the keys (${ids})`, use);
-  const first = hideKeys === true ? byId.keys().next().value : hideKeys;
-  const hiding = typeof first === "string" ? first : undefined;
-  const names = hiding === undefined ? undefined : byId.get(hiding);
-  if (hiding !== undefined && names === undefined)
-    throw invalid("encryption.hide_keys", `true, false or the id of one of the keys (${ids})`, hideKeys);
-  return { byId, use: used, hiding, names };
-}
-
-function idOf(id: string): string {
-  const bytes = Buffer.byteLength(id);
-  if (bytes > 0 && bytes <= LONGEST_ID_BYTES) return id;
-  throw new ConfigError(
-    "CONFIG_INVALID",
-    `encryption.keys: an id must have 1 to ${LONGEST_ID_BYTES} bytes of UTF-8, got ${bytes}`,
-  );
-}
-
-/** The master key of a secret. What arrived is never shown. */
-function keyFrom(id: string, secret: unknown): Buffer {
-  const isSecret = typeof secret === "string" || secret instanceof Uint8Array;
-  const bytes = isSecret ? Buffer.byteLength(secret) : 0;
-  if (isSecret && bytes >= SHORTEST_SECRET_BYTES)
-    return Buffer.from(nodeCrypto().hkdfSync("sha256", secret, "xcache", "entries", 32));
-  const arrived = isSecret ? `${bytes} bytes` : `a value of type ${typeof secret}`;
-  throw new ConfigError(
-    "CONFIG_INVALID",
-    `encryption.keys: the secret of ${JSON.stringify(id)} must be a string or Uint8Array of at least ` +
-      `${SHORTEST_SECRET_BYTES} bytes, got ${arrived}`,
-    { hint: "Make one with `openssl rand -base64 32`." },
-  );
-}
-
-/** What arrived may be a secret in the wrong place. */
-function invalid(what: string, expected: string, arrived: unknown): ConfigError {
-  const shown =
-    typeof arrived === "string" ? `a string of ${arrived.length} characters` : describeArrival(arrived);
-  return new ConfigError("CONFIG_INVALID", `${what} must be ${expected}, got ${shown}`);
-}
 
 const unreadable = ({ key }: Entry, why: string): CodecError =>
   new CodecError("ENTRY_UNREADABLE", `The entry ${JSON.stringify(key)} counts as absent: ${why}.`);

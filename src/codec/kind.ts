@@ -1,6 +1,6 @@
 // Classifies an object by its internal slots where JavaScript exposes them, as structuredClone does. Proxies of plain
 // objects, arrays and class instances are read through their traps; any other Proxy is refused.
-import * as types from "node:util/types";
+import { types } from "../core/lazy-builtin.ts";
 
 /**
  * `plain` and `object`: the own enumerable properties are the value, whatever the class. A `plain` object has no other

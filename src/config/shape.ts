@@ -133,7 +133,7 @@ export function text(mostBytes: number): Shape<string> {
     check: (value, place) =>
       typeof value === "string" &&
       value.length > 0 &&
-      !/\p{Surrogate}/u.test(value) &&
+      !/[\ud800-\udfff]/u.test(value) &&
       Buffer.byteLength(value) <= mostBytes
         ? value
         : rejectValue(place, expected, value),

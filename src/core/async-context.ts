@@ -1,5 +1,5 @@
 // Async contexts (AsyncLocalStorage): a call continues in its caller's, and what outlives a call is opened outside of any.
-import { AsyncResource } from "node:async_hooks";
+import { AsyncResource } from "./lazy-builtin.ts";
 
 /** Created when the library is loaded, so that it carries the context of no caller. */
 const outside = new AsyncResource("XCache", { requireManualDestroy: true });

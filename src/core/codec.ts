@@ -11,7 +11,19 @@ export interface Beginning {
   readonly isWhole: boolean;
 }
 
-export interface Codec {
+/** Private copies of values, for what is kept in the process. */
+export interface Copier {
+  /** As `copyTrusted`, of no more than the first `most` characters, bytes and members together. */
+  copyBeginning(value: unknown, most: number): Beginning;
+  /** A deep copy that shares nothing mutable with the original; rejects what `encode` rejects. */
+  copy<T>(value: T): T;
+  /** As `copy`, for a value made by `copy` or `decode` and not modified since; faster, because nothing is checked. */
+  copyTrusted<T>(value: T): T;
+  /** Approximate memory use of the value in bytes. Never throws. */
+  sizeOf(value: unknown): number;
+}
+
+export interface Codec extends Copier {
   /** Throws CodecError with the path of a part that cannot be stored. */
   encode(value: unknown): Payload;
   /** Throws CodecError for bytes that are damaged or exceed the limits; never runs code. */
@@ -21,14 +33,6 @@ export interface Codec {
    * that are unpacked from a compressed one. Throws CodecError.
    */
   decodeBeginning(payload: Payload, isWhole: boolean, most: number): Promise<Beginning>;
-  /** As `copyTrusted`, of no more than the first `most` characters, bytes and members together. */
-  copyBeginning(value: unknown, most: number): Beginning;
-  /** A deep copy that shares nothing mutable with the original; rejects what `encode` rejects. */
-  copy<T>(value: T): T;
-  /** As `copy`, for a value made by `copy` or `decode` and not modified since; faster, because nothing is checked. */
-  copyTrusted<T>(value: T): T;
-  /** Approximate memory use of the value in bytes. Never throws. */
-  sizeOf(value: unknown): number;
 }
 
 /** A payload at its place within other bytes, such as a reply of the store: a view of each would be expensive. */

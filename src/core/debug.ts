@@ -6,7 +6,7 @@ const LONGEST_NAME = 200;
 /** What acts on a terminal: control characters, line separators, direction marks and lone surrogates. */
 export const UNSAFE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it escapes
-  /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|\p{Surrogate}/gu;
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\ud800-\udfff]/gu;
 
 /** Writes one line; undefined: nobody wants to know. */
 export type DebugLog = (line: string) => void;

@@ -1,4 +1,5 @@
-// Node built-ins that are slow to load, loaded on first use: an import would load them together with the library.
+// Node built-ins that are slow to load, loaded on first use: an import would load them together with the library. It would also
+// make a module of each and list all its exports, which takes time even for those that Node itself has loaded.
 
 const getPart = process.getBuiltinModule;
 
@@ -10,14 +11,24 @@ function onFirstUse<Part>(load: () => Part): () => Part {
   };
 }
 
+/** Node itself has loaded these. */
+export const { AsyncLocalStorage, AsyncResource } = getPart("node:async_hooks");
+export const { tracingChannel } = getPart("node:diagnostics_channel");
+export const { EventEmitter } = getPart("node:events");
+export const types = getPart("node:util/types");
+
 export const nodeCrypto = onFirstUse(() => getPart("node:crypto"));
 export const nodeDgram = onFirstUse(() => getPart("node:dgram"));
 export const nodeDns = onFirstUse(() => getPart("node:dns"));
+export const nodeEvents = onFirstUse(() => getPart("node:events"));
 export const nodeFs = onFirstUse(() => getPart("node:fs"));
 export const nodeHttp = onFirstUse(() => getPart("node:http"));
 export const nodeHttps = onFirstUse(() => getPart("node:https"));
 export const nodeNet = onFirstUse(() => getPart("node:net"));
+export const nodeOs = onFirstUse(() => getPart("node:os"));
+export const nodePath = onFirstUse(() => getPart("node:path"));
 export const nodeTls = onFirstUse(() => getPart("node:tls"));
+export const nodeUrl = onFirstUse(() => getPart("node:url"));
 export const nodeZlib = onFirstUse(() => getPart("node:zlib"));
 
 /** Resolves packages as an import in this library would. */
@@ -27,3 +38,10 @@ export const packageRequire = onFirstUse(() => getPart("node:module").createRequ
 export function requirePackage(name: string): unknown {
   return packageRequire()(name);
 }
+
+/**
+ * A regular expression with classes of Unicode such as `\p{L}`: V8 checks a literal when it parses the file, used or not, and
+ * collects the characters of the class for that.
+ */
+export const unicodePattern = (source: string, flags = "u"): (() => RegExp) =>
+  onFirstUse(() => new RegExp(source, flags));

@@ -198,7 +198,16 @@ export interface Namespace {
   /** Callers get frozen values, also from their own loads. Default: no. */
   readonly freezes?: boolean;
 
-  child(name: string): Namespace;
+  child(name: string, face?: NamespaceFace): Namespace;
+  /** Calls `use` with the namespace that takes the place of this one, which it does without waiting for calls. Default: none does. */
+  whenReady?(use: (namespace: Namespace) => void): void;
+}
+
+/** A namespace as caches know it, before it was opened. */
+export interface NamespaceFace {
+  readonly changes: ChangeLog;
+  /** By which observers know it. */
+  readonly self: Namespace;
 }
 
 /** Receives the events of a store. */

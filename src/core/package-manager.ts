@@ -1,6 +1,5 @@
 // Detects the package manager of a folder and builds its install command.
-import { dirname, join } from "node:path";
-import { nodeFs } from "./lazy-builtin.ts";
+import { nodeFs, nodePath } from "./lazy-builtin.ts";
 import { OLDEST_SUPPORTED } from "./peer-versions.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -22,6 +21,7 @@ const isManager = (name: string | undefined): name is PackageManager =>
 
 /** From the nearest package.json or lock file, else the package manager running this process, else npm. */
 export function packageManagerOf(folder: string, env: Environment): PackageManager {
+  const { dirname, join } = nodePath();
   for (let at = folder; ; at = dirname(at)) {
     const named = namedIn(join(at, "package.json"));
     if (named !== undefined) return named;

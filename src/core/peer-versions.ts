@@ -1,6 +1,5 @@
 // The optional peer packages: the oldest version of each that works, and the version that is installed.
-import { dirname, join } from "node:path";
-import { nodeFs, packageRequire } from "./lazy-builtin.ts";
+import { nodeFs, nodePath, packageRequire } from "./lazy-builtin.ts";
 
 /**
  * package.json accepts any version of these, so that installing xcache never conflicts with an application that has one for
@@ -39,7 +38,7 @@ export const OLDEST_SUPPORTED: Readonly<Record<string, string>> = {
 
 /** Undefined: not installed. Searches where an import would, since not every package exports its package.json. */
 export function installedVersion(name: string, require = packageRequire()): string | undefined {
-  const folders = (require.resolve.paths(name) ?? []).map((folder) => join(folder, name));
+  const folders = (require.resolve.paths(name) ?? []).map((folder) => nodePath().join(folder, name));
   return (
     firstOf(folders, (folder) => versionIn(folder)) ??
     // Plug'n'Play has no such folders, but resolves what a package exports.
@@ -52,7 +51,9 @@ export function installedVersion(name: string, require = packageRequire()): stri
 
 function versionIn(folder: string, named?: string): string | undefined {
   const { name, version = "unknown" } =
-    attempt(() => JSON.parse(nodeFs().readFileSync(join(folder, "package.json"), "utf8")) as Manifest) ?? {};
+    attempt(
+      () => JSON.parse(nodeFs().readFileSync(nodePath().join(folder, "package.json"), "utf8")) as Manifest,
+    ) ?? {};
   return name === undefined || (named !== undefined && name !== named) ? undefined : version;
 }
 
@@ -62,7 +63,7 @@ interface Manifest {
 }
 
 function foldersAbove(file: string): readonly string[] {
-  const folder = dirname(file);
+  const folder = nodePath().dirname(file);
   return folder === file ? [] : [folder, ...foldersAbove(folder)];
 }
 

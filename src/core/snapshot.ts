@@ -1,4 +1,4 @@
-// Copies of arguments, taken when a call begins: what is done with them later must be what their key was made of.
+// Copies of arguments, taken when a call begins: what is done with them later must be what their key was made of; and data that survives any copy.
 
 /** Deeper parts are used as they are: nobody builds arguments like that, and a cycle must end. */
 const MOST_DEPTH = 32;
@@ -48,4 +48,16 @@ function copyOfPlain(value: object, prototype: object | null, depth: number): ob
     if (property.enumerable) copy[key] = snapshot(property.value, depth);
   }
   return copy;
+}
+
+/** Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows. */
+export function isPlain(value: unknown): boolean {
+  if (typeof value !== "object" || value === null)
+    return typeof value !== "function" && typeof value !== "symbol";
+  if (Array.isArray(value)) return value.every(isPlain);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Date.prototype || prototype === Buffer.prototype || prototype === Uint8Array.prototype) {
+    return true;
+  }
+  return (prototype === Object.prototype || prototype === null) && Object.values(value).every(isPlain);
 }

@@ -1,7 +1,7 @@
 // knex over PostgreSQL, MySQL or SQLite: wraps `knex` itself, or one of its transactions, for cachedDependency.
-import { EventEmitter } from "node:events";
 import type { Knex } from "knex";
 import type { SessionAdapter, SessionTracker, TrackedConnection } from "../core/db-session.ts";
+import { EventEmitter } from "../core/lazy-builtin.ts";
 import { sqliteConnection, type WatchedClass, watchedClass } from "./knex/client.ts";
 import {
   isKnex,

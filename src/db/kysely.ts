@@ -13,8 +13,9 @@ import {
   isKysely,
 } from "./kysely/library.ts";
 import type { SqlDialect } from "./sql/sql-tokens.ts";
+import { wrongArgument } from "./tracking/argument-checks.ts";
 import { perSession } from "./tracking/proxy.ts";
-import { trackerOf, type WatchOptions, wrongArgument } from "./tracking/watch-options.ts";
+import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";
 

@@ -1,6 +1,5 @@
 // mysql2 over MySQL 8 or MariaDB: wraps a pool or a connection, with callbacks or promises, for cachedDependency.
-import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
-import { watchConnection, wrapConnection } from "./mysql2/connection.ts";
+import type { SessionAdapter } from "../core/db-session.ts";
 import { leasingMysqlPool } from "./mysql2/leased-connection.ts";
 import {
   isMysqlConnection,
@@ -11,34 +10,17 @@ import {
   type PromiseSession,
   promisesOver,
 } from "./mysql2/library.ts";
-import { wrapMysqlPool } from "./mysql2/pool.ts";
-import { perSession, proxyOf } from "./tracking/proxy.ts";
-import { hasMethod, trackerOf, type WatchOptions, wrongArgument } from "./tracking/watch-options.ts";
+import { mysql2Sessions as sessions, watchedConnection } from "./mysql2/sessions.ts";
+import { hasMethod, wrongArgument } from "./tracking/argument-checks.ts";
+import { proxyOf } from "./tracking/proxy.ts";
+import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";
 
 export type Mysql2Session = MysqlPool | MysqlConnection | PromiseSession;
 
-const pools = perSession(wrapMysqlPool);
-const promisePools = perSession((session: PromiseSession, tracker) =>
-  promisesOver(session, pools(session.pool as MysqlPool, tracker)),
-);
-
 /** `cachedDependency` recognises these sessions on its own. */
-export const mysql2Sessions: SessionAdapter<Mysql2Session> = {
-  name: "mysql2",
-  recognises: (session): session is Mysql2Session =>
-    isMysqlPool(session) || isMysqlConnection(session) || isPromiseSession(session),
-  dialect: () => "mysql",
-  wrap: (session, tracker) => {
-    if (isMysqlPool(session)) return pools(session, tracker);
-    if (isMysqlConnection(session)) return wrapped(session, tracker);
-    const { connection } = session;
-    return connection === undefined
-      ? promisePools(session, tracker)
-      : promisesOver(session, wrapped(connection, tracker));
-  },
-};
+export const mysql2Sessions: SessionAdapter<Mysql2Session> = sessions;
 
 /**
  * A pool for libraries that take one, such as kysely: reads of the named tables are cached, commits invalidate them, and a
@@ -66,12 +48,8 @@ export function cachedModule<Library extends object>(library: Library, options: 
   return proxyOf(library, {
     createConnection: (...args: unknown[]) => {
       const made = given.createConnection?.(...args);
-      if (made !== undefined && isMysqlConnection(made)) return wrapped(made, tracker);
+      if (made !== undefined && isMysqlConnection(made)) return watchedConnection(made, tracker);
       throw wrongArgument("cachedModule", "mysql2 with callbacks, not mysql2/promise", made);
     },
   });
-}
-
-function wrapped(connection: MysqlConnection, tracker: SessionTracker): MysqlConnection {
-  return wrapConnection(watchConnection(connection, tracker));
 }

@@ -1,25 +1,14 @@
 // node-postgres: wraps a Pool, a Client or a pooled client for cachedDependency.
-import type { SessionAdapter } from "../core/db-session.ts";
 import { ConfigError } from "../core/errors.ts";
 import { watchClient, wrapClient } from "./pg/client.ts";
-import { isClient, isPool, type PgClient, type PgPool } from "./pg/library.ts";
-import { wrapPool } from "./pg/pool.ts";
-import { perSession, proxyOf } from "./tracking/proxy.ts";
-import { hasMethod, trackerOf, type WatchOptions, wrongArgument } from "./tracking/watch-options.ts";
+import type { PgClient } from "./pg/library.ts";
+import { hasMethod, wrongArgument } from "./tracking/argument-checks.ts";
+import { proxyOf } from "./tracking/proxy.ts";
+import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
 export type { PgClient, PgPool } from "./pg/library.ts";
+export { pgSessions } from "./pg/sessions.ts";
 export type { WatchOptions } from "./tracking/watch-options.ts";
-
-const pooled = perSession(wrapPool);
-
-/** `cachedDependency` recognises these sessions on its own. */
-export const pgSessions: SessionAdapter<PgClient | PgPool> = {
-  name: "node-postgres",
-  recognises: (session) => isClient(session) || isPool(session),
-  dialect: () => "postgres",
-  wrap: (session, tracker) =>
-    isPool(session) ? pooled(session, tracker) : wrapClient(watchClient(session, tracker)),
-};
 
 /**
  * The package itself, for libraries that take it, such as Sequelize as its `dialectModule`: reads of its clients are cached, and

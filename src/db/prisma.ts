@@ -2,7 +2,7 @@
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
 import { ConfigError } from "../core/errors.ts";
 import { requirePeerVersion } from "../core/peer-package.ts";
-import { pgSessions } from "./pg.ts";
+import { pgSessions } from "./pg/sessions.ts";
 import {
   type ClientParts,
   type Engine,
@@ -13,20 +13,19 @@ import {
   type SqlDriverAdapter,
   type SqlDriverAdapterFactory,
 } from "./prisma/library.ts";
-import { watchedMariadb } from "./prisma/mariadb-adapter.ts";
-import { watchedLibsql } from "./prisma/sqlite-adapter.ts";
+import { hasMethod } from "./tracking/argument-checks.ts";
 import { perSession } from "./tracking/proxy.ts";
-import { hasMethod, trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
+import { trackerOf, type WatchOptions } from "./tracking/watch-options.ts";
 
 export type { WatchOptions } from "./tracking/watch-options.ts";
 
-const wrapped = perSession(wrapClient);
+const watchedClient = perSession(wrapClient);
 
 /** `cachedDependency` recognises these sessions on its own. */
 export const prismaSessions: SessionAdapter<object> = {
   name: "prisma",
   recognises: (session): session is object => isPrismaClient(session),
-  wrap: (session, tracker) => wrapped(session as ClientParts, tracker),
+  wrap: (session, tracker) => watchedClient(session as ClientParts, tracker),
 };
 
 /** For `client.$extends`: reads of the named tables are cached, commits invalidate them. */
@@ -34,7 +33,7 @@ export function prismaCache(options: WatchOptions): <Client extends object>(clie
   const tracker = trackerOf("prismaCache", options);
   return <Client extends object>(client: Client): Client => {
     if (hasMethod(client, "$extends") && isPrismaClient(client))
-      return wrapped(client, tracker) as unknown as Client;
+      return watchedClient(client, tracker) as unknown as Client;
     throw wrongAdapter("prismaCache");
   };
 }
@@ -57,9 +56,13 @@ function watchedFactory<Factory extends SqlDriverAdapterFactory>(
   if (!hasMethod(factory, "connect")) throw wrongAdapter(caller);
   const connect: SqlDriverAdapterFactory["connect"] = async () => {
     const adapter = (await factory.connect()) as SqlDriverAdapter;
-    if (isLibsqlAdapter(adapter)) return watchedLibsql(adapter, tracker);
+    if (isLibsqlAdapter(adapter)) {
+      const { watchedLibsql } = await import("./prisma/sqlite-adapter.ts");
+      return watchedLibsql(adapter, tracker);
+    }
     if (isMariadbAdapter(adapter)) {
       requirePeerVersion("@prisma/adapter-mariadb", "A cached session of prisma");
+      const { watchedMariadb } = await import("./prisma/mariadb-adapter.ts");
       return watchedMariadb(adapter, tracker);
     }
     if (!isPgAdapter(adapter)) throw wrongAdapter(caller);

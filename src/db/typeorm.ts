@@ -1,8 +1,8 @@
 // typeorm over PostgreSQL, MySQL or SQLite: wraps a data source, its manager or a query runner; and its `cache` option.
 import { requireOptions } from "../core/arguments.ts";
 import type { SessionAdapter, SessionTracker } from "../core/db-session.ts";
+import { requireCache } from "./tracking/argument-checks.ts";
 import { perSession } from "./tracking/proxy.ts";
-import { requireCache } from "./tracking/watch-options.ts";
 import { TypeormCache, type TypeormCacheOptions } from "./typeorm/cache.ts";
 import { watchedMembers, watchedRunner } from "./typeorm/driver.ts";
 import {

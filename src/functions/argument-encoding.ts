@@ -1,7 +1,7 @@
 // A canonical text per value: equal values (by `util.isDeepStrictEqual`) have the same text, different values different
 // ones. Object keys, Map entries and Set members are sorted, so their order does not matter; every string is quoted and
 // every bracket closed, so no two structures share a text.
-import * as types from "node:util/types";
+import { types } from "../core/lazy-builtin.ts";
 
 /** A part that has no canonical text; `path` is its path from the root value, such as `.filter[2]`. */
 export class Unencodable extends Error {

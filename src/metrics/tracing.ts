@@ -1,5 +1,6 @@
 // Publishes every operation to diagnostics channels, and runs it in a span if tracing is on.
-import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
+import type { TracingChannel } from "node:diagnostics_channel";
+import { tracingChannel } from "../core/lazy-builtin.ts";
 
 /** Details of an operation, for subscribers in this process only: a key may be private. */
 export interface TraceDetails {
@@ -35,12 +36,17 @@ type Channel = TracingChannel<unknown, TraceContext>;
 /** Runs an operation inside a span. */
 export type SpanRunner = <T>(context: TraceContext, work: () => Promise<T>) => Promise<T>;
 
-const channels: ReadonlyMap<string, Channel> = new Map(
-  TRACED_OPERATIONS.map((operation) => [
-    operation,
-    tracingChannel<unknown, TraceContext>(`xcache:${operation}`),
-  ]),
-);
+/** Created on first use, because 70 channels take a while; subscribers find a channel by its name, also before that. */
+const channels = new Map<string, Channel | undefined>(TRACED_OPERATIONS.map((name) => [name, undefined]));
+
+function channelOf(operation: string): Channel | undefined {
+  let channel = channels.get(operation);
+  if (channel === undefined && channels.has(operation)) {
+    channel = tracingChannel<unknown, TraceContext>(`xcache:${operation}`);
+    channels.set(operation, channel);
+  }
+  return channel;
+}
 
 let spans: SpanRunner | undefined;
 let isLogged = false;
@@ -62,13 +68,13 @@ export function traceForLog(): void {
 /** Whether anyone observes this operation. */
 export function isTraced(operation: string): boolean {
   if (isAlwaysTraced) return true;
-  const channel = channels.get(operation);
+  const channel = channelOf(operation);
   return channel !== undefined && hasSubscribers(channel);
 }
 
-const gets = channels.get("get") as Channel;
-const loads = channels.get("getOrSet") as Channel;
-const sets = channels.get("set") as Channel;
+const gets = channelOf("get") as Channel;
+const loads = channelOf("getOrSet") as Channel;
+const sets = channelOf("set") as Channel;
 
 // The hot operations avoid the Map lookup, whose cost is measurable. Each channel is a constant of its own, so that the
 // compiler need not load it from an object.
@@ -122,7 +128,7 @@ function hasSubscribers({ start, end, asyncStart, asyncEnd, error }: Channel): b
 export function traced<T>(context: TraceContext, work: () => Promise<T>): Promise<T> {
   const runner = spans;
   const inSpan = runner === undefined ? work : () => runner(context, work);
-  const channel = channels.get(context.operation);
+  const channel = channelOf(context.operation);
   if (channel === undefined || !hasSubscribers(channel)) return inSpan();
   return channel.tracePromise(inSpan, context);
 }

@@ -8,9 +8,10 @@ import { parseStoreAddress } from "../../src/core/address/store-url.ts";
 import { textOf, toSeconds } from "../../src/core/duration.ts";
 import type { SetOptions } from "../../src/core/options.ts";
 import { cached } from "../../src/functions/cached.ts";
+import { cacheWithClock } from "../../src/testing/cache-with-clock.ts";
 import { ManualClock } from "../../src/testing/manual-clock.ts";
 import { checkOptions } from "../../src/web/engine/options.ts";
-import { cacheWithClock, XCache } from "../../src/xcache.ts";
+import { XCache } from "../../src/xcache.ts";
 import { programFile } from "../support/own-process.ts";
 
 const TEXTS: readonly (readonly [string, number])[] = [

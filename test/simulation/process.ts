@@ -1,11 +1,16 @@
 // A simulated process: the real cache on the real Redis client, with its own clock and its own connections.
 import { KvBackend } from "../../src/backends/kv/backend.ts";
+import { sharedCode } from "../../src/cache/deferred-store.ts";
 import { CacheLifecycle, CacheScope } from "../../src/cache/lifecycle.ts";
+import * as openShared from "../../src/cache/open-shared.ts";
 import { resolveConfig } from "../../src/config/resolve.ts";
 import type { CacheConfig, ResolvedConfig } from "../../src/config/types.ts";
 import { XCache } from "../../src/xcache.ts";
 import { addressOf } from "./socket.ts";
 import type { ProcessClock } from "./time.ts";
+
+// A schedule must not depend on whether an earlier one has loaded code.
+sharedCode.loaded ??= openShared;
 
 export const OPERATION_TIMEOUT_MS = 1_000;
 export const BREAKER_RESET_MS = 3_000;

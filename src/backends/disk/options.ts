@@ -1,8 +1,8 @@
 // Options of the disk backend, from an object or a file:// address.
-import { isAbsolute } from "node:path";
 import { parseStoreAddress } from "../../core/address/store-url.ts";
 import { checkBackendOptions } from "../../core/backend-options.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
+import { nodePath } from "../../core/lazy-builtin.ts";
 
 /**
  * What an acknowledged change survives. `process`: the crash of any process; the store is empty after a reboot of the
@@ -42,7 +42,7 @@ export function resolveOptions(options: unknown): ResolvedOptions {
   checkBackendOptions("DiskBackend", options, ["kvUrl", ...NAMES]);
   const given = "kvUrl" in options ? fromUrl(options) : options;
   const { directory, maxBytes = DEFAULT_MAX_BYTES, durability = "process" } = given;
-  if (typeof directory !== "string" || !isAbsolute(directory) || directory.includes("\0")) {
+  if (typeof directory !== "string" || !nodePath().isAbsolute(directory) || directory.includes("\0")) {
     throw invalid(`directory must be an absolute path, got ${describeArrival(directory)}`);
   }
   if (

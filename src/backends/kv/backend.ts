@@ -16,8 +16,8 @@ import type {
 } from "../../core/backend.ts";
 import { checkBackendOptions } from "../../core/backend-options.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
+import { LazyModule } from "../../core/lazy-module.ts";
 import { redactUrl } from "../../core/redact.ts";
-import { LazyModule } from "../wire/lazy-client.ts";
 import { RemoteBackend } from "../wire/remote-backend.ts";
 import type { Changed, KvClient } from "./client.ts";
 import type { KvAddress } from "./open-router.ts";

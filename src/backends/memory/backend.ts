@@ -12,7 +12,7 @@ import type {
 } from "../../core/backend.ts";
 import { checkBackendOptions, MOST_ENTRIES } from "../../core/backend-options.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import type { Codec } from "../../core/codec.ts";
+import type { Copier } from "../../core/codec.ts";
 import { ConfigError, describeArrival } from "../../core/errors.ts";
 import type { Handing } from "../../core/frozen.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
@@ -77,8 +77,11 @@ export class MemoryBackend implements Backend {
   }
 
   /** The synchronous in-process store, shared by every cache on this backend. */
-  store(clock: Clock, codec: Codec): MemoryStore {
-    this.#store ??= new MemoryStore(this, clock, codec);
+  store(clock: Clock, codec: Copier): MemoryStore {
+    // The first read does not need the bound.
+    const maxBytes = this.#maxBytes ?? ((): number => this.maxBytes);
+    const { maxEntries, values } = this;
+    this.#store ??= new MemoryStore(this, { maxEntries, maxBytes, values }, clock, codec);
     return this.#store;
   }
 

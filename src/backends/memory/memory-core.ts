@@ -1,6 +1,6 @@
 // What the namespaces of a memory store share, and how values enter and leave it.
 import type { Clock } from "../../core/clock.ts";
-import type { Codec } from "../../core/codec.ts";
+import type { Copier } from "../../core/codec.ts";
 import { frozen, type Handing, isMadeFrozen } from "../../core/frozen.ts";
 import type { Table } from "./table.ts";
 import type { TagSet } from "./tag-set.ts";
@@ -8,7 +8,7 @@ import type { TagSet } from "./tag-set.ts";
 export interface MemoryCore {
   readonly table: Table<TagSet>;
   readonly clock: Clock;
-  readonly codec: Codec;
+  readonly codec: Copier;
   /** What callers get of the stored objects. */
   readonly values: Handing;
   /** Whether values are measured because the store is bounded by bytes. */
@@ -23,6 +23,6 @@ export function handed({ values, codec }: MemoryCore, value: unknown): unknown {
 }
 
 /** About what an entry takes in memory. */
-export function bytesOf(codec: Codec, key: string, value: unknown): number {
+export function bytesOf(codec: Copier, key: string, value: unknown): number {
   return codec.sizeOf(value) + key.length * 2;
 }

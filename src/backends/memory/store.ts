@@ -2,7 +2,7 @@
 
 import type { Backend } from "../../core/backend.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { Codec } from "../../core/codec.ts";
+import type { Copier } from "../../core/codec.ts";
 import type { Handing } from "../../core/frozen.ts";
 import type { Namespace, Store } from "../../core/namespace.ts";
 import { Observers } from "../../core/shared/observers.ts";
@@ -16,7 +16,7 @@ import type { TagSet } from "./tag-set.ts";
 /** The bounds of a memory store, and how it returns values. */
 export interface MemorySettings {
   readonly maxEntries: number;
-  readonly maxBytes: number;
+  readonly maxBytes: number | (() => number);
   readonly values: Handing;
 }
 
@@ -29,21 +29,16 @@ export class MemoryStore implements Store {
   readonly #roots = new Map<string, MemoryNamespace>();
   readonly #owners = new Map<Page, MemoryNamespace>();
 
-  constructor(backend: Backend & MemorySettings, clock: Clock, codec: Codec) {
+  constructor(backend: Backend, settings: MemorySettings, clock: Clock, codec: Copier) {
     this.backend = backend;
+    const { maxEntries, maxBytes, values } = settings;
     const table = new Table<TagSet>({
-      maxEntries: backend.maxEntries,
-      maxBytes: backend.maxBytes,
+      maxEntries,
+      maxBytes,
       clock,
       onEvict: (page, key) => this.#evicted(page, key),
     });
-    this.#core = {
-      table,
-      clock,
-      codec,
-      values: backend.values,
-      measuresBytes: backend.maxBytes !== Number.POSITIVE_INFINITY,
-    };
+    this.#core = { table, clock, codec, values, measuresBytes: table.countsBytes };
     this.#sweeper = new Sweeper(table, clock);
     this.#sweeper.start();
   }
@@ -71,7 +66,7 @@ export class MemoryStore implements Store {
 
   memoryUsage(): number {
     const { table } = this.#core;
-    const byBytes = table.maxBytes === Number.POSITIVE_INFINITY ? 0 : table.bytes / table.maxBytes;
+    const byBytes = table.countsBytes ? table.bytes / table.maxBytes : 0;
     return Math.max(table.size / table.maxEntries, byBytes);
   }
 

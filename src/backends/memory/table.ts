@@ -27,8 +27,8 @@ export interface EntryTags {
 export interface TableOptions {
   /** Most entries, over all pages. */
   readonly maxEntries: number;
-  /** Most bytes over all pages, as passed to `put`; Infinity for no bound. */
-  readonly maxBytes: number;
+  /** Most bytes over all pages, as passed to `put`; Infinity for no bound. A function is called when the bound is needed. */
+  readonly maxBytes: number | (() => number);
   readonly clock: Clock;
   /** Called for entries evicted while live, once the table is consistent again; not for expired or dead ones. */
   readonly onEvict?: (page: Page, key: string) => void;
@@ -56,7 +56,8 @@ const MOST_BYTES = 0xffff_ffff;
 export class Table<S extends EntryTags> implements PageHost {
   readonly clock: Clock;
   readonly maxEntries: number;
-  readonly maxBytes: number;
+  /** Whether there is a bound on bytes. */
+  readonly countsBytes: boolean;
   /** Entries stored, including expired, dead and cleared ones that are not reclaimed yet. */
   size = 0;
   /** Sum of their bytes; 0 without a bound on bytes. */
@@ -73,7 +74,7 @@ export class Table<S extends EntryTags> implements PageHost {
    * clock is checked after this many.
    */
   readonly #uncheckedHits: number;
-  readonly #countsBytes: boolean;
+  #maxBytes: number | (() => number);
   /** Whether entries have more than an expiry; if not, overwriting one changes only its box. */
   #hasExtras: boolean;
   readonly #onEvict: ((page: Page, key: string) => void) | undefined;
@@ -101,9 +102,9 @@ export class Table<S extends EntryTags> implements PageHost {
     this.#uncheckedHits = (options.clock.hitsPerReading ?? 1) - 1;
     this.#sampling = new Sampling(this.#uncheckedHits > 0);
     this.maxEntries = options.maxEntries;
-    this.maxBytes = options.maxBytes;
-    this.#countsBytes = options.maxBytes !== Number.POSITIVE_INFINITY;
-    this.#hasExtras = this.#countsBytes;
+    this.#maxBytes = options.maxBytes;
+    this.countsBytes = options.maxBytes !== Number.POSITIVE_INFINITY;
+    this.#hasExtras = this.countsBytes;
     this.#onEvict = options.onEvict;
     this.#hashes = new Int32Array(this.#uses.most);
     this.#mostPending = Math.min(this.#uses.most, Math.floor(options.maxEntries / ENTRIES_PER_PENDING_USE));
@@ -143,6 +144,11 @@ export class Table<S extends EntryTags> implements PageHost {
     if (page.size === 0) return;
     this.#pages.retire(page);
     this.onOccupied?.();
+  }
+
+  get maxBytes(): number {
+    if (typeof this.#maxBytes === "function") this.#maxBytes = this.#maxBytes();
+    return this.#maxBytes;
   }
 
   get horizon(): number {
@@ -265,7 +271,7 @@ export class Table<S extends EntryTags> implements PageHost {
     // With the precision of a box.
     const expires = until < FURTHEST ? Math.floor(until) : Number.POSITIVE_INFINITY;
     const staleUntil = expires + staleMs;
-    const counted = this.#countsBytes ? Math.min(Math.ceil(bytes), MOST_BYTES) : 0;
+    const counted = this.countsBytes ? Math.min(Math.ceil(bytes), MOST_BYTES) : 0;
     if (counted > this.maxBytes) {
       this.remove(page, key);
       return false;
@@ -409,7 +415,7 @@ export class Table<S extends EntryTags> implements PageHost {
     const tagSetBefore = rows.tagSetOf(slot);
     rows.writeTagSet(slot, tagSet);
     tagSetBefore?.release?.();
-    this.#hasExtras = this.#countsBytes || rows.tagSets !== undefined || rows.staleUntil !== undefined;
+    this.#hasExtras = this.countsBytes || rows.tagSets !== undefined || rows.staleUntil !== undefined;
     if (isFirstTagSet) this.onOccupied?.();
   }
 
@@ -417,7 +423,7 @@ export class Table<S extends EntryTags> implements PageHost {
     this.bytes += bytes;
     const isNearlyFull =
       this.size >= this.maxEntries * NEARLY_FULL ||
-      (this.#countsBytes && this.bytes >= this.maxBytes * NEARLY_FULL);
+      (this.countsBytes && this.bytes >= this.maxBytes * NEARLY_FULL);
     if (isNearlyFull === this.recordsUses) return;
     this.recordsUses = isNearlyFull;
     this.unchecked = 0;
@@ -492,7 +498,7 @@ export class Table<S extends EntryTags> implements PageHost {
     this.#pages.forgetRetired();
     this.#schedule.updateHorizon();
     this.#latestExpiry = 0;
-    this.#hasExtras = this.#countsBytes;
+    this.#hasExtras = this.countsBytes;
   }
 
   #fitRows(): void {

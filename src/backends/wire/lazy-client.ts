@@ -1,28 +1,7 @@
 // The client of a store: its code is loaded when a cache is opened on such a store, and the first call opens it.
-import { outsideCallers } from "../../core/async-context.ts";
 import type { Failed } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
-
-/** Code that is imported once for all stores that need it. */
-export class LazyModule<Code> {
-  readonly #import: () => Promise<Code>;
-  #importing: Promise<Code> | undefined;
-  loaded: Code | undefined;
-
-  constructor(importing: () => Promise<Code>) {
-    this.#import = importing;
-  }
-
-  /** A failed import is tried again by the next call. */
-  async load(): Promise<Code> {
-    if (this.loaded !== undefined) return this.loaded;
-    this.#importing ??= outsideCallers(this.#import).finally(() => {
-      this.#importing = undefined;
-    });
-    this.loaded = await this.#importing;
-    return this.loaded;
-  }
-}
+import type { LazyModule } from "../../core/lazy-module.ts";
 
 export class LazyClient<Code, Client extends { close(): void }> {
   readonly #code: LazyModule<Code>;

@@ -10,8 +10,9 @@ import type {
   Usage,
 } from "../../core/backend.ts";
 import { ConnectionError } from "../../core/errors.ts";
+import type { LazyModule } from "../../core/lazy-module.ts";
 import type { StoreRecord, Token } from "../../core/record.ts";
-import { LazyClient, type LazyModule } from "./lazy-client.ts";
+import { LazyClient } from "./lazy-client.ts";
 import { highestUsage, poolState } from "./pool.ts";
 
 type Methods<Name extends keyof Backend> = Required<Pick<Backend, Name>>;

@@ -1,6 +1,6 @@
 // Parses every form of `kv_url`. No message contains credentials.
-import { fileURLToPath } from "node:url";
 import { ConfigError, describeArrival } from "../errors.ts";
+import { nodeUrl } from "../lazy-builtin.ts";
 import { suggestName } from "../suggest-name.ts";
 import type {
   ClusterOptions,
@@ -172,7 +172,7 @@ const FILE_OPTIONS: UrlOptions<FileOptions> = {
 
 function directoryOf({ path }: Parts): string | undefined {
   try {
-    const directory = fileURLToPath(`file://${path}`);
+    const directory = nodeUrl().fileURLToPath(`file://${path}`);
     return directory.includes("\0") ? undefined : directory;
   } catch {
     return undefined;

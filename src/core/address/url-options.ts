@@ -1,9 +1,12 @@
 // Parses the options after the `?` of a store address.
 import { OR_TEXT, toSeconds } from "../duration.ts";
 import { ConfigError, describeArrival } from "../errors.ts";
+import { unicodePattern } from "../lazy-builtin.ts";
 import { suggestName } from "../suggest-name.ts";
 import { toSnake } from "../wire.ts";
 import type { HostPort } from "./address.ts";
+
+const hostAndPort = unicodePattern(String.raw`^(?:\[([\da-fA-F:.]+)\]|([\p{L}\p{N}._-]+)):(\d{1,5})$`);
 
 /** Parses the text of one option; undefined when it is not what was `expected`. */
 export interface UrlOption<T> {
@@ -68,8 +71,7 @@ export const hostMap: UrlOption<ReadonlyMap<string, HostPort>> = {
 
 /** An IPv6 host stands in brackets. */
 function hostPortIn(text: string): HostPort | undefined {
-  const [, bracketed, plain, port] =
-    /^(?:\[([\da-fA-F:.]+)\]|([\p{L}\p{N}._-]+)):(\d{1,5})$/u.exec(text) ?? [];
+  const [, bracketed, plain, port] = hostAndPort().exec(text) ?? [];
   const host = bracketed ?? plain;
   const number = Number(port);
   return host === undefined || number < 1 || number > 65_535 ? undefined : { host, port: number };

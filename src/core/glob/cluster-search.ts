@@ -1,14 +1,16 @@
 // Matches segments of a glob pattern in keys whose characters consist of several units: a position that stands for one
 // character takes a whole grapheme cluster (UAX #29), as a reader sees it.
+import { unicodePattern } from "../lazy-builtin.ts";
 import { acceptsCluster, isLiteral, type Place } from "./glob-segment.ts";
 
 /** A key that may contain clusters of several units. Other keys are matched unit by unit, which is faster. */
-export const hasClusters = (text: string): boolean => !PLAIN.test(text) && CLUSTERED.test(text);
+export const hasClusters = (text: string): boolean => !PLAIN.test(text) && clustered().test(text);
 
 const PLAIN = /^[ -~]*$/;
 /** Whatever joins its neighbours or takes two units: marks, joiners, surrogates, conjoining jamo, a line break of two. */
-const CLUSTERED =
-  /\r\n|[\u{10000}-\u{10ffff}\p{M}\p{Cf}\p{Cs}\u0d4e\u0e33\u0eb3\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\uff9e\uff9f]/u;
+const clustered = unicodePattern(
+  String.raw`\r\n|[\u{10000}-\u{10ffff}\p{M}\p{Cf}\p{Cs}\u0d4e\u0e33\u0eb3\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\uff9e\uff9f]`,
+);
 
 let segmenter: Intl.Segmenter | undefined;
 

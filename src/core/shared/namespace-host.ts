@@ -34,6 +34,8 @@ export interface NamespaceHost {
 
 export interface OpenNamespace extends Namespace {
   readonly names: Spelling;
+  /** By which observers know it. */
+  readonly self: Namespace;
   /** The store reports that one of its entries has changed; undefined: any may have. */
   pushed(spelled: string | undefined): void;
 }

@@ -1,4 +1,6 @@
 // Observers of a store, indexed by namespace: there may be one for each of very many.
+import { type BreakerOptions, CircuitBreaker } from "../breaker.ts";
+import type { Clock } from "../clock.ts";
 import type { Namespace, StoreObserver } from "../namespace.ts";
 
 export class Observers extends Set<StoreObserver> {
@@ -36,3 +38,15 @@ export class Observers extends Set<StoreObserver> {
 }
 
 const NO_OBSERVERS: readonly StoreObserver[] = [];
+
+/** What a cache knows of a shared store at once: who observes it, and its circuit breaker. */
+export class StoreFace {
+  readonly observers = new Observers();
+  readonly breaker: CircuitBreaker;
+
+  constructor(options: BreakerOptions, clock: Clock) {
+    this.breaker = new CircuitBreaker(options, clock, (state) => {
+      for (const observer of this.observers) observer.breakerChanged(state);
+    });
+  }
+}

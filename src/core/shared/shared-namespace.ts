@@ -19,6 +19,7 @@ import type {
   Found,
   Inspection,
   Namespace,
+  NamespaceFace,
   NamespaceUsage,
   Preview,
   ReadCallback,
@@ -43,6 +44,7 @@ import { SharedCounters, SharedRecords } from "./shared-records.ts";
 
 export class SharedNamespace implements OpenNamespace, FailoverSubject {
   readonly names: Spelling;
+  readonly self: Namespace;
   readonly changes: ChangeLog;
   readonly counters: Counters;
   readonly records: OwnRecords;
@@ -57,7 +59,14 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
   readonly #clearSweep: ClearSweep;
   readonly #children = new Map<string, SharedNamespace>();
 
-  constructor(store: NamespaceHost, names: Spelling, ancestors: readonly string[], changes: ChangeLog) {
+  constructor(
+    store: NamespaceHost,
+    names: Spelling,
+    ancestors: readonly string[],
+    changes: ChangeLog,
+    self?: Namespace,
+  ) {
+    this.self = self ?? this;
     this.#store = store;
     this.names = names;
     this.changes = changes;
@@ -74,14 +83,15 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     store.opened(this);
   }
 
-  child(name: string): Namespace {
+  child(name: string, face?: NamespaceFace): Namespace {
     let child = this.#children.get(name);
     if (child === undefined) {
       child = new SharedNamespace(
         this.#store,
         this.names.child(name),
         this.#stamps.namespaceKeys,
-        new ChangeLog(this.changes),
+        face?.changes ?? new ChangeLog(this.changes),
+        face?.self,
       );
       this.#children.set(name, child);
     }

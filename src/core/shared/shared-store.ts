@@ -1,6 +1,6 @@
 // A store shared by processes: one backend behind a circuit breaker and deadlines, with its stamps and pushes.
 import type { Backend, ConnectedServer, Restriction } from "../backend.ts";
-import { type BreakerOptions, CircuitBreaker } from "../breaker.ts";
+import type { BreakerOptions, CircuitBreaker } from "../breaker.ts";
 import { ChangeLog } from "../change-log.ts";
 import type { Clock } from "../clock.ts";
 import type { Codec } from "../codec.ts";
@@ -13,7 +13,7 @@ import { OutboxBackend } from "../invalidation/outbox-backend.ts";
 import { RecentInvalidations } from "../invalidation/recent-invalidations.ts";
 import { StampBook } from "../invalidation/stamps.ts";
 import { spelling } from "../keys.ts";
-import type { Namespace, Store } from "../namespace.ts";
+import type { Namespace, NamespaceFace, Store } from "../namespace.ts";
 import type { NearTier } from "../near/pushed-near.ts";
 import { Guard } from "../resilience/guard.ts";
 import { isStoreFailure, isTransient } from "../resilience/store-failure.ts";
@@ -22,7 +22,8 @@ import { withDeadline } from "../resilience/with-deadline.ts";
 import { Maintenance } from "./maintenance.ts";
 import { MemoryUsageMonitor } from "./memory-usage.ts";
 import type { NamespaceHost, OpenNamespace } from "./namespace-host.ts";
-import { Observers } from "./observers.ts";
+import type { Observers } from "./observers.ts";
+import { StoreFace } from "./observers.ts";
 import { SharedNamespace } from "./shared-namespace.ts";
 
 export interface StoreOptions {
@@ -44,7 +45,7 @@ export class SharedStore implements Store, NamespaceHost {
   readonly guard: Guard;
   readonly stamps: StampBook;
   readonly near: NearTier | undefined;
-  readonly observers = new Observers();
+  readonly observers: Observers;
   /** Reports a failure that no caller sees. */
   readonly report = (error: Error): void => {
     for (const observer of this.observers) observer.failed(error);
@@ -71,7 +72,14 @@ export class SharedStore implements Store, NamespaceHost {
   readonly #pauses = new Set<() => void>();
   readonly #keyListeners = new Map<string, Set<() => void>>();
 
-  constructor(backend: Backend, options: StoreOptions) {
+  /** `face`: by which caches know it already. */
+  constructor(
+    backend: Backend,
+    options: StoreOptions,
+    face: StoreFace = new StoreFace(options.breaker, options.clock),
+  ) {
+    this.observers = face.observers;
+    this.breaker = face.breaker;
     this.#outbox = new Outbox({
       records: backend,
       clock: options.clock,
@@ -89,9 +97,6 @@ export class SharedStore implements Store, NamespaceHost {
     this.clock = options.clock;
     this.codec = options.codec;
     this.near = options.near;
-    this.breaker = new CircuitBreaker(options.breaker, options.clock, (state) => {
-      for (const observer of this.observers) observer.breakerChanged(state);
-    });
     const { clock, operationTimeoutMs } = options;
     this.#operationTimeoutMs = operationTimeoutMs;
     // Longer than the backend's own limit, whose error says more.
@@ -143,10 +148,16 @@ export class SharedStore implements Store, NamespaceHost {
     backend.push?.onChange((key) => this.#pushed(key));
   }
 
-  namespace(prefix: string): Namespace {
+  namespace(prefix: string, face?: NamespaceFace): Namespace {
     let namespace = this.#roots.get(prefix);
     if (namespace === undefined) {
-      namespace = new SharedNamespace(this, spelling(prefix), [], new ChangeLog());
+      namespace = new SharedNamespace(
+        this,
+        spelling(prefix),
+        [],
+        face?.changes ?? new ChangeLog(),
+        face?.self,
+      );
       this.#roots.set(prefix, namespace);
       this.#unchecked.push(namespace);
     }
@@ -316,7 +327,7 @@ export class SharedStore implements Store, NamespaceHost {
 
   #evicted(spelled: string): void {
     const owner = this.#opened.ownerOf(spelled);
-    if (owner !== undefined) this.observers.evicted(owner, owner.names.keyOf(spelled));
+    if (owner !== undefined) this.observers.evicted(owner.self, owner.names.keyOf(spelled));
   }
 
   #pushed(key: string | undefined): void {

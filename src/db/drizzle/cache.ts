@@ -2,11 +2,11 @@
 import type { CacheForSessions, SessionTracker } from "../../core/db-session.ts";
 import type { Duration } from "../../core/duration.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
+import { wrongArgument } from "../tracking/argument-checks.ts";
 import { ANY_TABLE } from "../tracking/cached-tables.ts";
 import { LibraryCache } from "../tracking/library-cache.ts";
 import { trackSessions } from "../tracking/session.ts";
 import { tableTag } from "../tracking/table-tags.ts";
-import { wrongArgument } from "../tracking/watch-options.ts";
 
 export interface DrizzleCacheOptions {
   readonly cache: CacheForSessions;

@@ -6,12 +6,11 @@ import type {
   SessionTracker,
   TrackedConnection,
 } from "../../core/db-session.ts";
-import { snapshot } from "../../core/snapshot.ts";
+import { isPlain, snapshot } from "../../core/snapshot.ts";
 import { isServerRefusal } from "../pg/driver.ts";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
 import { bypassOf } from "../tracking/bypass.ts";
 import { type ConnectionSource, PoolCheckout } from "../tracking/pool-checkout.ts";
-import { isPlain } from "../tracking/read-cache.ts";
 import { SqliteDriver } from "../tracking/sqlite-driver.ts";
 import type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult } from "./library.ts";
 

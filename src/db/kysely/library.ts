@@ -10,7 +10,7 @@ import type {
   QueryResult,
 } from "kysely";
 import type { SqlDialectName } from "../../core/db-session.ts";
-import { hasMethod } from "../tracking/watch-options.ts";
+import { hasMethod } from "../tracking/argument-checks.ts";
 
 export type { CompiledQuery, DatabaseConnection, QueryExecutor, QueryResult };
 export type AnyKysely = Kysely<unknown>;

@@ -1,6 +1,6 @@
 // A connection, and a pool of such connections, that take a real one from the pool only when a statement needs it.
-import { EventEmitter } from "node:events";
 import type { SessionTracker } from "../../core/db-session.ts";
+import { EventEmitter } from "../../core/lazy-builtin.ts";
 import { PoolCheckout } from "../tracking/pool-checkout.ts";
 import { proxyOf } from "../tracking/proxy.ts";
 import {

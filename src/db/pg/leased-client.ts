@@ -1,6 +1,6 @@
 // A client, and a pool of such clients, that take a real client from the pool only when a statement needs one.
-import { EventEmitter } from "node:events";
 import type { SessionTracker } from "../../core/db-session.ts";
+import { EventEmitter } from "../../core/lazy-builtin.ts";
 import { PoolCheckout } from "../tracking/pool-checkout.ts";
 import { proxyOf } from "../tracking/proxy.ts";
 import { callBack, statementOf, submit, type WatchedClient } from "./client.ts";

@@ -2,6 +2,11 @@
 import { type Call, callKind } from "./sql-functions.ts";
 import { type Effects, NO_EFFECTS, type Statement } from "./statement.ts";
 
+// With these it is all that tracking a session needs, loaded as one with the first session.
+export { postgresParser } from "./postgres-parser.ts";
+export { mayDenoteNow } from "./sql-functions.ts";
+export { statementsIn } from "./statement.ts";
+
 /**
  * What the catalogue says of all functions of a name. `immutable`: each is declared to depend on its arguments alone.
  * `stable`, `built-in`: the others belong to the database or to an extension, and are all stable, or not. `own`: the

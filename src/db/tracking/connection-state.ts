@@ -1,7 +1,7 @@
 // What is known about a connection across its users: statement order, transaction and session settings.
 import type { BypassListener, ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
-import { callsOf, settled } from "../sql/settled-statement.ts";
-import { type Statement, statementsIn } from "../sql/statement.ts";
+import { LazyModule } from "../../core/lazy-module.ts";
+import type { Statement } from "../sql/statement.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { combined, covers, type Names, type Settings } from "./settings.ts";
 import { Transaction, Writes } from "./transaction.ts";
@@ -76,9 +76,14 @@ export class ConnectionState {
     return this.touchedBy(writes);
   }
 
-  readonly #bypassed: BypassListener = async (text, failure) => {
+  readonly #bypassed: BypassListener = (text, failure) =>
+    sqlCode.isReady ? this.#noteBypass(text, failure) : sqlCode.call(() => this.#noteBypass(text, failure));
+
+  async #noteBypass(...[text, failure]: Parameters<BypassListener>): Promise<void> {
     const { driver, transaction } = this;
-    const statements = statementsIn(text, driver.dialect).map((statement) => this.settledAsKnown(statement));
+    const statements = sql()
+      .statementsIn(text, driver.dialect)
+      .map((statement) => this.settledAsKnown(statement));
     const committed =
       failure === undefined
         ? transaction.executed(statements, [], "idle", driver.status?.())
@@ -86,7 +91,7 @@ export class ConnectionState {
     this.noteEffects(statements);
     this.#deliver(committed);
     await this.#delivery;
-  };
+  }
 
   /** Returns what may have been committed. */
   #failedPast(statements: readonly Statement[], error: unknown): Writes {
@@ -199,7 +204,11 @@ export class ConnectionState {
 
   /** The statements with what their calls add to them. A function that the catalogue cannot be asked about may do anything. */
   async settled(statements: readonly Statement[]): Promise<readonly Statement[]> {
-    const names = statements.flatMap((statement) => callsOf(statement).map(({ name }) => name));
+    const names = statements.flatMap((statement) =>
+      sql()
+        .callsOf(statement)
+        .map(({ name }) => name),
+    );
     if (names.length === 0) return statements;
     // No stamp tells when a function of MySQL was changed.
     const isKnown =
@@ -210,8 +219,8 @@ export class ConnectionState {
 
   /** Like `settled`, without a question. */
   settledAsKnown(statement: Statement): Statement {
-    if (this.#refusesQueries) return settled(statement);
-    return settled(statement, (name) => this.#catalogue?.trustOf(name) ?? "own");
+    if (this.#refusesQueries) return sql().settled(statement);
+    return sql().settled(statement, (name) => this.#catalogue?.trustOf(name) ?? "own");
   }
 
   /** What was written with everything that was written along. */
@@ -274,3 +283,10 @@ export class ConnectionState {
     return false;
   }
 }
+
+type SqlCode = typeof import("../sql/settled-statement.ts");
+
+export const sqlCode = new LazyModule<SqlCode>(() => import("../sql/settled-statement.ts"));
+
+/** Only for what runs after a statement has begun: then it is loaded. */
+export const sql = (): SqlCode => sqlCode.loaded as SqlCode;

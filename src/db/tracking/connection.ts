@@ -1,8 +1,8 @@
 // A tracked database connection: runs its statements in order, follows its transaction and caches eligible reads.
 import type { SessionStatement, TrackedConnection, TransactionStatus } from "../../core/db-session.ts";
-import { type Statement, statementsIn } from "../sql/statement.ts";
+import type { Statement } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
-import { type CommitListener, type ConnectionState, mayCommit } from "./connection-state.ts";
+import { type CommitListener, type ConnectionState, mayCommit, sql, sqlCode } from "./connection-state.ts";
 import type { Debug } from "./debug.ts";
 import type { Invalidations } from "./invalidation.ts";
 import { type CacheableRead, type Fetched, isBounded, isShareable, type ReadCache } from "./read-cache.ts";
@@ -39,7 +39,11 @@ export class WatchedConnection implements TrackedConnection {
   }
 
   run<Result>(statement: SessionStatement<Result>): Promise<Result> {
-    const statements = statementsIn(statement.text, this.state.driver.dialect);
+    return sqlCode.isReady ? this.#begin(statement) : sqlCode.call(() => this.#begin(statement));
+  }
+
+  #begin<Result>(statement: SessionStatement<Result>): Promise<Result> {
+    const statements = sql().statementsIn(statement.text, this.state.driver.dialect);
     const { tables, debug } = this.#watcher;
     tables.note(statements);
     if (debug !== undefined && statements.length > 0)

@@ -1,5 +1,4 @@
 // For libraries that look a read up in their cache option first: only those reads are cached, with the options given there.
-import { AsyncLocalStorage } from "node:async_hooks";
 import type {
   PooledStatement,
   SessionStatement,
@@ -7,6 +6,7 @@ import type {
   StatementOptions,
   TrackedConnection,
 } from "../../core/db-session.ts";
+import { AsyncLocalStorage } from "../../core/lazy-builtin.ts";
 
 interface Mark {
   options: StatementOptions | undefined;

@@ -6,9 +6,9 @@ import type {
   StatementOptions,
 } from "../../core/db-session.ts";
 import { peekInto } from "../../core/sync-peek.ts";
-import { callsOf, settled } from "../sql/settled-statement.ts";
 import type { Statement } from "../sql/statement.ts";
 import type { CachedTables } from "./cached-tables.ts";
+import { sql } from "./connection-state.ts";
 import type { Invalidations } from "./invalidation.ts";
 import { readKey } from "./read-key.ts";
 import { areShareable, type Names, type Settings, sourcesOf } from "./settings.ts";
@@ -32,7 +32,7 @@ export function isShareable(
   settings: Settings,
 ): boolean {
   if (!areShareable(settings, names.tables)) return false;
-  return settled(statement, (name) => settings.functions.get(name) ?? "own").kind === "read";
+  return sql().settled(statement, (name) => settings.functions.get(name) ?? "own").kind === "read";
 }
 
 /** What the database returned, and whether every reader of the same key would get the same. */
@@ -73,7 +73,12 @@ export class ReadCache {
     }
     // Values that are not an array are left to the driver, which has its own error for them.
     if (!Array.isArray(values) || !this.#tables.include(only.tables)) return undefined;
-    const names = { tables: only.tables, functions: callsOf(only).map(({ name }) => name) };
+    const names = {
+      tables: only.tables,
+      functions: sql()
+        .callsOf(only)
+        .map(({ name }) => name),
+    };
     const row = this.#tables.rowOf(only.tables[0] ?? "", only.point, values);
     return { text, values, names, statement: only, options, row, restore };
   }
@@ -184,16 +189,4 @@ function sizeLeft(value: unknown, size: number): number {
     if (left <= 0) break;
   }
   return left;
-}
-
-/** Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows. */
-export function isPlain(value: unknown): boolean {
-  if (typeof value !== "object" || value === null)
-    return typeof value !== "function" && typeof value !== "symbol";
-  if (Array.isArray(value)) return value.every(isPlain);
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === Date.prototype || prototype === Buffer.prototype || prototype === Uint8Array.prototype) {
-    return true;
-  }
-  return (prototype === Object.prototype || prototype === null) && Object.values(value).every(isPlain);
 }

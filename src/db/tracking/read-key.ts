@@ -1,6 +1,6 @@
 // The key of a cached read: its tables, and a digest of everything that determines its result.
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
-import { mayDenoteNow } from "../sql/sql-functions.ts";
+import { sql } from "./connection-state.ts";
 
 /** Larger values would hold the event loop while a key is made of them. */
 const MOST_CHARACTERS = 1_000_000;
@@ -21,8 +21,8 @@ export function readKey(
 }
 
 /** Without the comments around it, which carry the trace of a request. One with another inside is left as it is. */
-function withoutComments(sql: string): string {
-  const text = sql.trim();
+function withoutComments(statement: string): string {
+  const text = statement.trim();
   const isOne = (comment: string): boolean => !/\/\*|\*\//.test(comment.slice(2, -2));
   const start = text.endsWith("*/") ? text.lastIndexOf("/*") : -1;
   if (start >= 0 && text.length - start >= 4 && isOne(text.slice(start))) {
@@ -49,7 +49,7 @@ function textsOf(values: readonly unknown[]): readonly string[] | undefined {
 function valueText(value: unknown): string | undefined {
   switch (typeof value) {
     case "string":
-      return mayDenoteNow(value) ? undefined : `s${value}`;
+      return sql().mayDenoteNow(value) ? undefined : `s${value}`;
     case "number":
       return Object.is(value, -0) ? "n-0" : `n${value}`;
     case "bigint":

@@ -9,11 +9,9 @@ import type {
   TrackedConnection,
 } from "../../core/db-session.ts";
 import { ConfigError } from "../../core/errors.ts";
-import { postgresParser } from "../sql/postgres-parser.ts";
-import { statementsIn } from "../sql/statement.ts";
 import { CachedTables } from "./cached-tables.ts";
 import { WatchedConnection, type Watcher } from "./connection.ts";
-import { ConnectionState } from "./connection-state.ts";
+import { ConnectionState, sql, sqlCode } from "./connection-state.ts";
 import { debugOf } from "./debug.ts";
 import { invalidations } from "./invalidation.ts";
 import { isShareable, ReadCache } from "./read-cache.ts";
@@ -38,6 +36,8 @@ class Sessions implements SessionTracker {
   readonly #pools = new WeakMap<object, PoolSettings>();
 
   constructor(scope: SessionScope, clock: Clock) {
+    // Ahead of the first statement, which reports an error of the import.
+    sqlCode.load().catch(() => {});
     const tables = new CachedTables(scope);
     const delivery = invalidations(scope.cache, clock);
     const reads = new ReadCache(scope.cache, tables, delivery);
@@ -54,19 +54,29 @@ class Sessions implements SessionTracker {
       state = new ConnectionState(driver());
       states.set(connection, state);
       // In the background: the tokenizer decides until it is loaded.
-      if (state.driver.dialect === "postgres") void postgresParser.load();
+      if (state.driver.dialect === "postgres") loadParser().catch(() => {});
     }
     state.handOut();
     return new WatchedConnection(state, this.#watcher);
   }
 
-  async pooled<Result>(
+  pooled<Result>(
+    pool: object,
+    statement: PooledStatement<Result>,
+    acquire: () => Promise<AcquiredConnection<Result>>,
+  ): Promise<Result> {
+    return sqlCode.isReady
+      ? this.#pooled(pool, statement, acquire)
+      : sqlCode.call(() => this.#pooled(pool, statement, acquire));
+  }
+
+  async #pooled<Result>(
     pool: object,
     statement: PooledStatement<Result>,
     acquire: () => Promise<AcquiredConnection<Result>>,
   ): Promise<Result> {
     const known = this.#pools.get(pool);
-    const statements = known === undefined ? [] : statementsIn(statement.text, known.dialect);
+    const statements = known === undefined ? [] : sql().statementsIn(statement.text, known.dialect);
     const read = this.#watcher.reads.readOf(statement, statement.restore, statements);
     if (known === undefined || read === undefined || !covers(known.settings, read.names)) {
       return this.#run(pool, acquire, (acquired) => acquired.connection.run(acquired.statement));
@@ -113,6 +123,11 @@ class Sessions implements SessionTracker {
     const isSame = known !== undefined && known.fingerprint === settings.fingerprint;
     this.#pools.set(pool, { dialect, settings: isSame ? combined(known, settings) : settings });
   }
+}
+
+async function loadParser(): Promise<void> {
+  const { postgresParser } = await sqlCode.load();
+  await postgresParser.load();
 }
 
 function watched(connection: TrackedConnection): WatchedConnection {

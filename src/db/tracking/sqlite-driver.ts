@@ -1,7 +1,6 @@
 // The tracker's view of a SQLite connection, for every library.
-import { hostname } from "node:os";
 import type { ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
-import { nodeCrypto, nodeFs } from "../../core/lazy-builtin.ts";
+import { nodeCrypto, nodeFs, nodeOs } from "../../core/lazy-builtin.ts";
 
 /** Errors of the file itself, after which it is unknown what was written. */
 const NO_REFUSAL = /^SQLITE_(IOERR|CORRUPT|NOTADB|PROTOCOL)/;
@@ -15,7 +14,7 @@ export interface SqliteConnection {
 export class SqliteDriver implements ConnectionDriver {
   readonly dialect = "sqlite";
   /** The path comes from the database; the host name is added because another machine may have another file there. */
-  readonly database = hostname();
+  readonly database = nodeOs().hostname();
   readonly status?: () => TransactionStatus | undefined;
   readonly #connection: SqliteConnection;
   /** Stands for a file that is not on this machine: only the library knows which one it is. */

@@ -1,9 +1,9 @@
-// Options of the integrations that are set up in a library instead of through `cachedDependency`, and argument checks.
+// Options of the integrations that are set up in a library instead of through `cachedDependency`.
 import { requireOptions } from "../../core/arguments.ts";
 import type { CacheForSessions, ChangeFeed, SessionTracker } from "../../core/db-session.ts";
 import type { Duration } from "../../core/duration.ts";
 import { ttlToMs } from "../../core/entry-options.ts";
-import { ConfigError, describeArrival } from "../../core/errors.ts";
+import { invalidArgument, requireCache } from "./argument-checks.ts";
 import { trackSessions } from "./session.ts";
 
 export interface WatchOptions {
@@ -24,7 +24,7 @@ export function trackerOf(caller: string, options: WatchOptions): SessionTracker
   const { cache, tableName, ttl, feed } = options;
   const tables: readonly unknown[] = Array.isArray(tableName) ? tableName : [tableName];
   if (tables.length === 0 || !tables.every((name) => typeof name === "string" && name !== "")) {
-    throw invalid(caller, "tableName", "a table name or a list of names", tableName);
+    throw invalidArgument(caller, "tableName", "a table name or a list of names", tableName);
   }
   requireCache(caller, cache);
   return trackSessions({
@@ -33,27 +33,4 @@ export function trackerOf(caller: string, options: WatchOptions): SessionTracker
     ...(ttl === undefined ? {} : { ttl: ttlToMs(ttl) / 1_000 }),
     ...(feed === undefined ? {} : { feed }),
   });
-}
-
-/** Throws ConfigError ARGUMENT_INVALID. */
-export function requireCache(caller: string, cache: Partial<CacheForSessions> | undefined): void {
-  const methods = [cache?.get, cache?.getOrSet, cache?.invalidateTags];
-  if (methods.every((method) => typeof method === "function")) return;
-  throw invalid(caller, "cache", "a cache with get, getOrSet and invalidateTags", cache);
-}
-
-function invalid(caller: string, what: string, expected: string, arrived: unknown): ConfigError {
-  return new ConfigError(
-    "ARGUMENT_INVALID",
-    `${caller}(): ${what} must be ${expected}; got ${describeArrival(arrived)}.`,
-  );
-}
-
-export const hasMethod = (value: unknown, name: string): boolean =>
-  typeof (value as Record<string, unknown> | null | undefined)?.[name] === "function";
-
-/** An argument that is not an object of the expected library. */
-export function wrongArgument(caller: string, expected: string, value: unknown): ConfigError {
-  const arrived = describeArrival(value);
-  return new ConfigError("ARGUMENT_INVALID", `${caller}(): expected ${expected}, got ${arrived}.`);
 }

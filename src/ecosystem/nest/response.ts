@@ -2,7 +2,7 @@
 import type { CallHandler, ExecutionContext, NestInterceptor } from "@nestjs/common";
 import type { Observable } from "rxjs";
 import type { GetOrSetOptions } from "../../core/options.ts";
-import { isPlain } from "../../db/tracking/read-cache.ts";
+import { isPlain } from "../../core/snapshot.ts";
 import { XCache } from "../../xcache.ts";
 import { nest, rx } from "./module.ts";
 

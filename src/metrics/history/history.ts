@@ -2,16 +2,18 @@
 import type { ReportedAlert } from "../../core/alert-state.ts";
 import type { Clock } from "../../core/clock.ts";
 import { type CounterRow, type Counters, sumOf } from "../../core/counters.ts";
+import { LazyModule } from "../../core/lazy-module.ts";
 import type { OwnRecords } from "../../core/own-records.ts";
 import type { CacheStats, FleetActivity, FleetMinute, FleetStats } from "../../core/stats.ts";
 import type { ChangeMarks } from "../recording/change-marks.ts";
 import type { FunctionCounts } from "../recording/function-counts.ts";
 import type { Recorder, Reporter } from "../recording/recorder.ts";
 import type { Activity } from "./activity.ts";
-import { fleetActivity } from "./fleet-activity.ts";
 import { minuteOf, rowOf, rowSince } from "./minute.ts";
 import { type ProcessReport, type ReportingCache, reportIn } from "./process-report.ts";
 import { type CountingCache, MINUTE_MS, type ProcessShare, shareIn } from "./process-share.ts";
+
+const fleetCode = new LazyModule(() => import("./fleet-activity.ts"));
 
 /** Rows read at once. */
 const READ_BATCH = 500;
@@ -123,7 +125,7 @@ export class History implements Reporter, CountingCache, ReportingCache {
 
   /** What all processes report about themselves, over the last `seconds`. Writes nothing. */
   activity(seconds: number): Promise<FleetActivity> {
-    return fleetActivity(this.#records, seconds, this.#report);
+    return fleetCode.call(({ fleetActivity }) => fleetActivity(this.#records, seconds, this.#report));
   }
 
   /** Statistics of all processes over the last `seconds`; `own` provides keys and bytes. Writes nothing. */

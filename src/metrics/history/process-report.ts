@@ -1,8 +1,8 @@
 // What this process reports about itself in one namespace: that it is alive, its figures, and what it did by the minute.
-import { hostname } from "node:os";
 import type { ReportedAlert } from "../../core/alert-state.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import { type CounterRow, sumOf } from "../../core/counters.ts";
+import { nodeOs } from "../../core/lazy-builtin.ts";
 import type { OwnRecords } from "../../core/own-records.ts";
 import type { StateChange } from "../../core/stats.ts";
 import { VERSION } from "../../version.ts";
@@ -168,7 +168,7 @@ export class ProcessReport {
     const caches = [...this.#caches];
     return {
       id: this.id,
-      host: hostname(),
+      host: nodeOs().hostname(),
       pid: process.pid,
       version: VERSION,
       startedAt: this.#startedAt,

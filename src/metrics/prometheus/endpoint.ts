@@ -1,9 +1,8 @@
 // The HTTP server of a pull collector: serves GET and HEAD of /metrics, and nothing else.
-import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ConfigError, ConnectionError } from "../../core/errors.ts";
-import { nodeHttp } from "../../core/lazy-builtin.ts";
+import { nodeEvents, nodeHttp } from "../../core/lazy-builtin.ts";
 
 const PATH = "/metrics";
 /** More than any set of scrapers needs. */
@@ -54,7 +53,7 @@ export class MetricsEndpoint {
     await this.#listening.catch(() => {});
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    await Promise.all([...this.#responses].map((response) => once(response, "close")));
+    await Promise.all([...this.#responses].map((response) => nodeEvents().once(response, "close")));
     // Including connections without a request, which count as active.
     this.#server.closeAllConnections();
     await closed;

@@ -15,7 +15,7 @@ const MAX_LABEL_LENGTH = 1_024;
 const labelText = (value: unknown): string =>
   String(value)
     .slice(0, MAX_LABEL_LENGTH)
-    .replace(/\p{Surrogate}/gu, "\ufffd");
+    .replace(/[\ud800-\udfff]/gu, "\ufffd");
 
 /** A number or histogram with its labels. */
 export interface Sample {

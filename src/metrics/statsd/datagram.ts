@@ -1,5 +1,6 @@
 // Formats lines of the StatsD protocol, `<name>:<value>|<type>`, and packs them into datagrams.
 import type { MetricTags } from "../../core/collector.ts";
+import { unicodePattern } from "../../core/lazy-builtin.ts";
 
 /** Fits one Ethernet frame: 1,500 minus the headers of IPv6, UDP and a tunnel. */
 export const MOST_BYTES = 1_432;
@@ -10,8 +11,10 @@ export type LineType = "c" | "g" | "h";
 /** Removes everything with a meaning in the protocol, so that a name cannot inject a line. */
 export const plainName = (name: string): string => name.replace(/[^\w.-]/g, "_").replace(/^\.+|\.+$/g, "");
 
+const notInTags = unicodePattern(String.raw`[^\p{L}\p{N}_./-]`, "gu");
+
 function plainTag(text: string): string {
-  const plain = text.replace(/[^\p{L}\p{N}_./-]/gu, "_");
+  const plain = text.replace(notInTags(), "_");
   return plain === "" ? "none" : [...plain].slice(0, MAX_TAG_LENGTH).join("");
 }
 

@@ -4,7 +4,8 @@ import { MessageChannel } from "node:worker_threads";
 import type { CacheConfig } from "../../config/types.ts";
 import type { Backend } from "../../core/backend.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
-import { cacheWithClock, type XCache } from "../../xcache.ts";
+import type { XCache } from "../../xcache.ts";
+import { cacheWithClock } from "../cache-with-clock.ts";
 import { settle } from "../manual-clock.ts";
 import type { ContractOffers, ContractSubject, OpenSubject } from "./subject.ts";
 

@@ -1,6 +1,7 @@
 // A client is opened by the first call that needs it, once its code is loaded, and by none after it was closed.
 import { describe, expect, it } from "vitest";
-import { LazyClient, LazyModule } from "../../../src/backends/wire/lazy-client.ts";
+import { LazyClient } from "../../../src/backends/wire/lazy-client.ts";
+import { LazyModule } from "../../../src/core/lazy-module.ts";
 
 class Client {
   isClosed = false;

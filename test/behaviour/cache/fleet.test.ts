@@ -3,8 +3,9 @@ import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import type { CacheStats, FleetStats } from "../../../src/core/stats.ts";
+import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
 import { ChaosBackend, ManualClock } from "../../../src/testing/index.ts";
-import { cacheWithClock, type XCache } from "../../../src/xcache.ts";
+import type { XCache } from "../../../src/xcache.ts";
 import { ReferenceStore } from "../../support/reference-backend.ts";
 import { listed, memoryCache } from "./memory-cache.ts";
 

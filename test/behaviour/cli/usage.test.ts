@@ -38,7 +38,7 @@ describe("--version", () => {
       (file) => (JSON.parse(readFileSync(join(report, file), "utf8")) as Coverage).result,
     );
     const ours = loaded.filter(({ url }) => url.startsWith("file:")).map(({ url }) => basename(url));
-    expect(ours).toEqual(["main.js", "start.js"]);
+    expect(ours).toEqual(["main.js"]);
   });
 });
 

@@ -5,7 +5,7 @@ import type { XCache } from "../../../src/xcache.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 
-const real = performance.now.bind(performance);
+const real = process.hrtime;
 /** No timer runs while it advances, as when the program computes for that long. */
 let blockedMs = 0;
 let Cache: typeof XCache;
@@ -13,19 +13,26 @@ let server: RedisServer;
 let opened: XCache[] = [];
 
 beforeAll(async () => {
-  performance.now = () => real() + blockedMs;
+  process.hrtime = Object.assign(later, real);
   vi.resetModules();
   ({ XCache: Cache } = await import("../../../src/xcache.ts"));
   server = await startRedis({ movableClock: true });
 });
 afterAll(async () => {
-  performance.now = real;
+  process.hrtime = real;
   await server?.stop();
 });
 afterEach(async () => {
   for (const cache of opened) await cache.disconnect();
   opened = [];
 });
+
+/** The clock of the cache reads this. */
+function later(): [number, number] {
+  const [seconds, nanoseconds] = real();
+  const whole = nanoseconds + (blockedMs % 1_000) * 1e6;
+  return [seconds + Math.floor(blockedMs / 1_000) + Math.floor(whole / 1e9), whole % 1e9];
+}
 
 function block(ms: number): void {
   blockedMs += ms;
@@ -40,7 +47,7 @@ async function open(config: CacheConfig): Promise<XCache> {
     enableMetrics: false,
     operationTimeout: 60,
     connectTimeout: 60,
-    keyPrefix: `blocked-${real()}`,
+    keyPrefix: `blocked-${performance.now()}`,
     ...config,
   });
   opened.push(cache);

@@ -2,11 +2,12 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
+import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
 import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import { HTTPCacheMiddleware } from "../../../src/web/engine/engine.ts";
 import { httpCache } from "../../../src/web/fetch.ts";
-import { cacheWithClock, XCache } from "../../../src/xcache.ts";
+import { XCache } from "../../../src/xcache.ts";
 import { ReferenceBackend, ReferenceStore } from "../../support/reference-backend.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
 import { ADAPTERS, counting, subject } from "./subject.ts";

@@ -16,6 +16,7 @@ import { Hono } from "hono";
 import Koa from "koa";
 import { onTestFinished } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
+import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
 import { HTTPCacheMiddleware } from "../../../src/web/engine/engine.ts";
 import type { HttpCacheOptions } from "../../../src/web/engine/options.ts";
@@ -25,7 +26,7 @@ import { httpCache as fetchCache } from "../../../src/web/fetch.ts";
 import { httpCache as honoCache } from "../../../src/web/hono.ts";
 import { httpCache as koaCache } from "../../../src/web/koa.ts";
 import { httpCache as nodeCache } from "../../../src/web/node.ts";
-import { cacheWithClock, type XCache } from "../../../src/xcache.ts";
+import type { XCache } from "../../../src/xcache.ts";
 
 /** What the handler saw of a request. */
 export interface Seen {

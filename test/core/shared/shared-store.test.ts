@@ -189,6 +189,54 @@ test("changes confirmed in the very turn in which a replica without them is met 
   expect([...(await mine.getMany(["tagged", "k"])).keys()]).toEqual(["k"]);
 });
 
+/** Something happens when the first of several commands of a change has been acknowledged. */
+class Interrupted extends Restarting {
+  event: (() => Promise<void>) | undefined;
+
+  async #interrupt(): Promise<void> {
+    const { event } = this;
+    this.event = undefined;
+    await event?.();
+  }
+
+  override async takeMany(keys: readonly string[]): Promise<readonly (StoreRecord | undefined)[]> {
+    const taken = await super.takeMany(keys);
+    await this.#interrupt();
+    return taken;
+  }
+
+  override async write(item: KeyedRecord): Promise<void> {
+    await super.write(item);
+    if (item.record.kind === "stamp") await this.#interrupt();
+  }
+}
+
+test.each([
+  ["delete", (space: Namespace) => space.delete(["k"])],
+  ["delete of several keys", (space: Namespace) => space.delete(["k", "other"])],
+  ["clear", (space: Namespace) => space.clear()],
+  ["invalidateTags", (space: Namespace) => space.invalidateTags(["t"])],
+])("%s: repeated if a replica that lacks it takes over before it has ended", async (_, change) => {
+  const clock = new ManualClock();
+  const shared = new ReferenceStore(clock);
+  const backend = new Interrupted(shared);
+  backend.ageMs = 60_000;
+  const mine = openSharedStore(backend, clock).namespace("first");
+  const other = openSharedStore(shared.client(), clock).namespace("first");
+  await backend.meet("master");
+  await other.set("k", 1, { ttlMs: 60_000, staleMs: 0, tags: ["t"] });
+  expect((await mine.getMany(["k"])).size).toBe(1);
+  const replica = shared.snapshot();
+  backend.event = () => {
+    shared.restart(replica);
+    return backend.meet("replica");
+  };
+  await change(mine);
+  expect((await mine.getMany(["k"])).size).toBe(0);
+  await settle();
+  expect((await other.getMany(["k"])).size).toBe(0);
+});
+
 /** Applies changes in the order they are made, and may have no room for stamps. */
 class Full extends ReferenceBackend {
   override readonly capabilities: Capabilities = {

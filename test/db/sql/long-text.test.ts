@@ -1,8 +1,11 @@
 // Long texts and values: never an error of a query, and beyond a bound neither examined nor cached.
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { settled } from "../../../src/db/sql/settled-statement.ts";
 import { statementsIn } from "../../../src/db/sql/statement.ts";
+import { sqlCode } from "../../../src/db/tracking/connection-state.ts";
 import { readKey } from "../../../src/db/tracking/read-key.ts";
+
+beforeAll(() => sqlCode.load());
 
 const many = (length: number, part: (at: number) => string): string =>
   Array.from({ length }, (_, at) => part(at)).join(", ");

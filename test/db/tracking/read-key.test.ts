@@ -1,6 +1,9 @@
 // The key of a read: different for whatever may give another result.
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { sqlCode } from "../../../src/db/tracking/connection-state.ts";
 import { readKey } from "../../../src/db/tracking/read-key.ts";
+
+beforeAll(() => sqlCode.load());
 
 const keyOf = (...values: unknown[]) => readKey("session", "SELECT 1", values, ["users"]);
 

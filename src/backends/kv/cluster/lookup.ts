@@ -1,9 +1,9 @@
 // Reads the topology from the first server that knows enough of it, so that a dead or frozen one delays nothing.
-import { setMaxListeners } from "node:events";
 import type { HostPort } from "../../../core/address/address.ts";
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
+import { nodeEvents } from "../../../core/lazy-builtin.ts";
 import type { Reply } from "../resp/reply.ts";
 import { toXCacheError } from "../resp/reply-error.ts";
 import { Connection, type ConnectionSettings } from "../server/connection.ts";
@@ -51,7 +51,7 @@ export class TopologyLookup {
       this.#reject = reject;
     });
     // One for each server that is queried.
-    setMaxListeners(0, this.#stop.signal);
+    nodeEvents().setMaxListeners(0, this.#stop.signal);
     const { connectTimeoutMs } = options.settings;
     this.#limit = options.clock.after(connectTimeoutMs, () =>
       this.#conclude(

@@ -1,8 +1,8 @@
 // Runs queries one after another until one answers; while one is slow, the next is started as well.
-import { setMaxListeners } from "node:events";
 import type { Clock, Timer } from "../../../core/clock.ts";
 import { ConnectionError, OperationTimeoutError, type XCacheError } from "../../../core/errors.ts";
 import { toError } from "../../../core/events.ts";
+import { nodeEvents } from "../../../core/lazy-builtin.ts";
 
 export interface QueryLimits {
   readonly clock: Clock;
@@ -31,7 +31,7 @@ export function firstAnswer<T>(
   return new Promise((resolve, reject) => {
     const stop = new AbortController();
     // One for each query.
-    setMaxListeners(0, stop.signal);
+    nodeEvents().setMaxListeners(0, stop.signal);
     const failures: XCacheError[] = [];
     let started = 0;
     let stagger: Timer | undefined;

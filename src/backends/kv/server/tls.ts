@@ -1,8 +1,8 @@
 // TLS settings of a connection, from options that name files.
-import { readFile } from "node:fs/promises";
 import type { ConnectionOptions } from "node:tls";
 import type { TlsOptions } from "../../../core/address/address.ts";
 import { ConfigError } from "../../../core/errors.ts";
+import { nodeFs } from "../../../core/lazy-builtin.ts";
 
 /**
  * Reads the files again for every connection, so that a renewed certificate needs no restart. The host name is sent as SNI
@@ -26,7 +26,7 @@ export async function readTls(options: TlsOptions): Promise<ConnectionOptions> {
 async function pem(path: string | undefined, option: string): Promise<Buffer | undefined> {
   if (path === undefined) return undefined;
   try {
-    return await readFile(path);
+    return await nodeFs().promises.readFile(path);
   } catch (cause) {
     throw new ConfigError("CONFIG_UNREADABLE", `${option} must name a readable PEM file, got ${path}`, {
       cause,

@@ -1,6 +1,24 @@
-// Copies the beginning of a value that is in memory, so that a look at a large one does not copy all of it.
-import type { Beginning } from "../core/codec.ts";
-import { copyTrusted } from "./copy.ts";
+// Copies of values for the in-process tiers, whole or their beginning: all that a store in memory needs of the codec.
+import type { Beginning, Copier } from "../core/codec.ts";
+import { copyChecked, copyTrusted } from "./copy.ts";
+import type { CodecLimits } from "./options.ts";
+import { refusalOf } from "./refusal.ts";
+import { sizeOf } from "./retained-size.ts";
+
+export function createCopier(limits: CodecLimits): Copier {
+  return {
+    copyBeginning: valueBeginning,
+    copy<T>(value: T): T {
+      try {
+        return copyChecked(value, limits) as T;
+      } catch (thrown) {
+        throw refusalOf(value, limits, thrown);
+      }
+    },
+    copyTrusted: <T>(value: T): T => copyTrusted(value) as T,
+    sizeOf,
+  };
+}
 
 /** Deeper parts are left out. */
 const DEEPEST = 32;
