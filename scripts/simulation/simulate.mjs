@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
 import { bundle } from "./bundle.mjs";
+import { RUNNERS, SimulationRunner, simulateIn, spread } from "./runner.mjs";
 
 /**
  * @typedef {typeof import("../../test/simulation/index.ts")} Simulation
@@ -45,20 +46,30 @@ function wholeNumber(text, name) {
  */
 const load = async (mutation) => import(await bundle(mutation));
 
+/** Of the random schedules. */
+const options = {
+  seed: wholeNumber(values.seed, "seed"),
+  schedules: wholeNumber(values.schedules, "schedules"),
+  only: /** @type {any} */ (values.only),
+  drill: values.drill,
+};
+
 async function run() {
-  const seed = wholeNumber(values.seed, "seed");
-  const schedules = wholeNumber(values.schedules, "schedules");
-  const { simulate, explain } = await load();
-  const options = { seed, schedules, only: /** @type {any} */ (values.only), drill: values.drill };
+  const url = await bundle();
+  const runners = Array.from({ length: RUNNERS }, () => new SimulationRunner(url));
   const begun = performance.now();
-  const result = await simulate(options);
-  const ms = performance.now() - begun;
+  const result = await simulateIn(runners, options);
+  const seconds = (performance.now() - begun) / 1_000;
+  const times = await Promise.all(runners.map((runner) => runner.call("processorMs")));
+  for (const runner of runners) runner.end();
+  const each = times.reduce((sum, ms) => sum + ms) / result.schedules;
   console.log(
-    `${result.schedules} schedules from seed ${seed}, ${(ms / result.schedules).toFixed(2)} ms each`,
+    `${result.schedules} schedules from seed ${options.seed} in ${seconds.toFixed(1)} s, ${each.toFixed(2)} ms of processor time each`,
   );
   for (const [check, { count, seeds }] of Object.entries(result.failures))
     console.log(`  ${check}: ${count} schedules, seeds ${seeds.join(", ")}`);
   if (result.first === undefined) return 0;
+  const { explain } = await load();
   console.log(`\n${await explain(result.first)}`);
   return 1;
 }
@@ -67,19 +78,17 @@ async function runMutations() {
   const { MUTATIONS } = await load();
   let missed = 0;
   console.log("| mutation | schedules until noticed | by the check |\n|---|---|---|");
-  for (const mutation of MUTATIONS.filter(({ name }) => name.includes(values.named))) {
-    const { simulate, explain } = await load(mutation);
-    const options = {
-      seed: wholeNumber(values.seed, "seed"),
-      schedules: wholeNumber(values.schedules, "schedules"),
-      drill: values.drill,
-    };
-    const { schedules, first } = await simulate(options, true);
+  const chosen = MUTATIONS.filter(({ name }) => name.includes(values.named));
+  // A mutation for each runner: another bundle is compiled from the beginning.
+  await spread(Array.from({ length: RUNNERS }), chosen, async (_, mutation) => {
+    const runner = new SimulationRunner(await bundle(mutation));
+    const { schedules, first } = await runner.call("simulate", options, true);
     if (first === undefined) missed++;
     const found = first === undefined ? "not found" : String(schedules);
     console.log(`| ${mutation.name} | ${found} | ${first?.violations[0]?.check ?? ""} |`);
-    if (first !== undefined && values.named !== "") console.log(await explain(first));
-  }
+    if (first !== undefined && values.named !== "") console.log(await runner.call("explain", first));
+    runner.end();
+  });
   return missed === 0 ? 0 : 1;
 }
 

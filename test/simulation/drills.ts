@@ -44,11 +44,37 @@ const answered = (process: number): Step[] =>
     { do: "serve", process, rank: 0, count: ALL },
     { do: "deliver", process, rank: 0, count: ALL },
   ]).flat();
+/** As `answered`, while what was sent on a connection that is lost is still on its way. */
+const overtaking = (process: number): Step[] =>
+  Array.from({ length: 6 }, (): Step[] => [
+    { do: "serve", process, rank: 1, count: ALL },
+    { do: "deliver", process, rank: 0, count: ALL },
+  ]).flat();
 /** Time passes at most until the next timer is due, so these run on the way. */
 const wait = (ms: number): Step[] =>
   Array.from({ length: ms / 200 }, (): Step[] => [{ do: "wait", ms: 400 }, { do: "tick" }]).flat();
 
+/** As `answered`, on two connections, and what it opens is accepted. */
+const connected = (process: number): Step[] =>
+  Array.from({ length: 14 }, (): Step[] => [
+    { do: "connect", process },
+    { do: "serve", process, rank: 0, count: ALL },
+    { do: "deliver", process, rank: 0, count: ALL },
+    { do: "serve", process, rank: 1, count: ALL },
+    { do: "deliver", process, rank: 1, count: ALL },
+  ]).flat();
+
+/** Time passes, and what a process sends meanwhile is answered. */
+const lived = (process: number, ms: number): Step[] =>
+  Array.from({ length: ms / 200 }, (): Step[] => [
+    { do: "wait", ms: 200 },
+    { do: "tick" },
+    ...answered(process).slice(0, 4),
+  ]).flat();
+
 const POOLED = { poolSize: 2, keys: [APART] };
+const removeApart = (process: number): Step => call(process, { do: "delete", key: APART, namespace: "" });
+const getApart = (process: number): Step => call(process, { do: "get", key: APART, namespace: "" });
 const STALE = { ttl: 0.4, staleIfError: 60 };
 
 export const DRILLS: readonly Drill[] = [
@@ -137,10 +163,10 @@ export const DRILLS: readonly Drill[] = [
     settings: {},
     program: [
       [set(0), ...answered(0)],
-      [set(0)],
-      [{ do: "reset", process: 0, arrives: true }],
-      [set(0)],
-      [get(1)],
+      // It asks for the stamps first.
+      [set(0), ...answered(0).slice(0, 2), { do: "reset", process: 0, arrives: true }],
+      [{ do: "tick" }, { do: "connect", process: 0 }, ...overtaking(0), set(0), ...overtaking(0)],
+      [{ do: "serve", process: 0, rank: 0, count: ALL }],
       [get(1)],
       [get(1)],
     ],
@@ -262,5 +288,69 @@ export const DRILLS: readonly Drill[] = [
     name: "two connections to a store that is restarted from an older snapshot",
     settings: { ...POOLED, kinds: ["set", "delete", "get", "getOrSet", "invalidateTags"] },
     troubles: { restarts: true, holds: true },
+  },
+  {
+    name: "a load that names a tag while one connection holds back its invalidation",
+    settings: { poolSize: 2, keys: ["a"], lateTags: true },
+    program: [
+      [load(1, { lateTags: ["late"] }), ...answered(1)],
+      [{ do: "hold", process: 0, connection: 0 }, invalidate(0, "late")],
+      [{ do: "load", rank: 0 }, ...answered(1)],
+      [{ do: "release", process: 0 }],
+      [get(1)],
+    ],
+    plan: RESTING,
+  },
+  {
+    name: "the near tier of a process that hears nothing on one of two connections",
+    settings: { poolSize: 2, keys: ["a"], near: true },
+    program: [
+      [set(1), ...answered(1)],
+      [get(0), ...answered(0)],
+      [get(0), ...answered(0)],
+      [{ do: "hold", process: 0, connection: 0 }, remove(1), ...answered(1)],
+      ...Array.from({ length: 5 }, (): Step[] => [{ do: "wait", ms: 250 }, get(0), ...answered(0)]),
+      [{ do: "release", process: 0 }],
+    ],
+  },
+  {
+    name: "two connections that lead to two masters for a while",
+    settings: { ...POOLED, hasReplica: true },
+    program: [
+      // A loaded value: one that was set would be deleted again when its process repeats its changes.
+      [load(0, { key: APART }), ...connected(0), { do: "load", rank: 0 }, ...connected(0)],
+      [{ do: "replicate", count: ALL }],
+      [{ do: "promote" }, { do: "reset", process: 0, connection: 0, arrives: false }],
+      // The timer is that of the pause before it connects again.
+      [{ do: "tick" }, ...connected(0), removeApart(0), ...connected(0)],
+      [{ do: "failover" }],
+      [getApart(1)],
+      [getApart(0)],
+    ],
+  },
+  {
+    name: "a caller that would join a load whose lease is gone",
+    settings: {},
+    program: [
+      [load(0), ...answered(0)],
+      [remove(1), ...answered(1), ...lived(0, 3_600)],
+      [load(0)],
+      [{ do: "load", rank: 0 }],
+    ],
+    plan: RESTING,
+  },
+  {
+    name: "a read after a pattern whose scan has lost its connection",
+    settings: {},
+    program: [
+      [set(0), ...answered(0)],
+      [
+        call(0, { do: "invalidatePattern", namespace: "", pattern: "*" }),
+        { do: "connect", process: 0 },
+        { do: "reset", process: 0, connection: 1, arrives: false },
+        get(0),
+      ],
+      [get(0)],
+    ],
   },
 ];

@@ -52,6 +52,12 @@ export async function simulate(options: SimulationOptions, stops = false): Promi
   return { schedules: count, failures, first };
 }
 
+/** The processor time that this process has taken, in milliseconds: a busy machine changes it little. */
+export function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 /** The shortest schedule that still fails, as text. */
 export async function explain(result: Result): Promise<string> {
   return describeResult(await shrink(result));

@@ -232,8 +232,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a change that failed is forgotten",
     "src/core/shared/shared-store.ts",
-    "this.#outbox.add(pending());",
-    "pending();",
+    "this.#outbox.add(pending());\n    this.#delivery.later();",
+    "pending();\n    this.#delivery.later();",
   ),
   one(
     "what is pending is not delivered before its key is used",
@@ -287,5 +287,11 @@ export const MUTATIONS: readonly Mutation[] = [
     NODE,
     "for (const other of this.#links) if (other !== link) other.renew(reason);",
     "void [link, reason];",
+  ),
+  one(
+    "a change that a failover interrupts is not repeated",
+    NAMESPACE,
+    "if (this.#store.failovers !== failovers) this.#store.interrupted(pending);",
+    "void failovers;",
   ),
 ];

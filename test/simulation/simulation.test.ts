@@ -2,56 +2,47 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../../scripts/simulation/bundle.mjs";
+import { RUNNERS, SimulationRunner, simulateIn, spread } from "../../scripts/simulation/runner.mjs";
 import { MUTATIONS } from "./mutations.ts";
 import { type Name, type Program, programs } from "./programs.ts";
-import { SimulationThread } from "./threads.ts";
 
 const SCHEDULES = 20_000;
-const THREADS = 2;
 const PARTS = [0, 1, 2, 3];
 
-let threads: readonly SimulationThread[] = [];
+let runners: readonly SimulationRunner[] = [];
 
 beforeAll(async () => {
   const url = await bundle();
-  threads = Array.from({ length: THREADS }, () => new SimulationThread(url));
+  runners = Array.from({ length: RUNNERS }, () => new SimulationRunner(url));
 });
 
-afterAll(async () => {
-  await Promise.all(threads.map((thread) => thread.end()));
+afterAll(() => {
+  for (const runner of runners) runner.end();
 });
-
-/** Calls `run` for each item, in all threads: each takes the next one when it is free. */
-async function inThreads<T>(items: readonly T[], run: (thread: SimulationThread, item: T) => Promise<void>) {
-  const left = [...items];
-  const work = async (thread: SimulationThread): Promise<void> => {
-    for (let item = left.shift(); item !== undefined; item = left.shift()) await run(thread, item);
-  };
-  await Promise.all(threads.map(work));
-}
 
 describe("schedules", () => {
   // In parts, so that a busy machine takes long for none of them.
   test.each(PARTS)(`${SCHEDULES / PARTS.length} of them from part %i keep every guarantee`, async (part) => {
-    const each = SCHEDULES / PARTS.length / THREADS;
-    const outcomes = await Promise.all(
-      threads.map(async (thread, at) => {
-        const seed = 1 + (part * THREADS + at) * each;
-        const { schedules, first } = await thread.call("simulate", { seed, schedules: each });
-        const explanation = first === undefined ? [] : [await thread.call("explain", first)];
-        return { schedules, explanation };
-      }),
-    );
-    expect(outcomes.flatMap(({ explanation }) => explanation)).toEqual([]);
-    expect(outcomes.reduce((sum, { schedules }) => sum + schedules, 0)).toBe(each * THREADS);
+    const schedules = SCHEDULES / PARTS.length;
+    const result = await simulateIn(runners, { seed: 1 + part * schedules, schedules });
+    const [runner] = runners;
+    expect(result.first === undefined ? [] : [await runner?.call("explain", result.first)]).toEqual([]);
+    expect(result.schedules).toBe(schedules);
+  });
+
+  test("a delete whose first answer comes from the former master is repeated on the next one", async () => {
+    const drill = "two connections that lead to two masters for a while";
+    const result = await simulateIn(runners, { seed: 1, schedules: 30, drill });
+    const [runner] = runners;
+    expect(result.first === undefined ? [] : [await runner?.call("explain", result.first)]).toEqual([]);
   });
 
   test("the same seed gives the same schedule, step by step", async () => {
-    await inThreads([5, 6, 7, 8], async (thread, seed) => {
-      const one = await thread.call("runSeed", seed, { hasTimeline: true });
-      const other = await thread.call("runSeed", seed, { hasTimeline: true });
+    await spread(runners, [5, 6, 7, 8], async (runner, seed) => {
+      const one = await runner.call("runSeed", seed, { hasTimeline: true });
+      const other = await runner.call("runSeed", seed, { hasTimeline: true });
       expect(other.timeline).toEqual(one.timeline);
-      const repeated = await thread.call("runSeed", seed, { hasTimeline: true, steps: one.steps });
+      const repeated = await runner.call("runSeed", seed, { hasTimeline: true, steps: one.steps });
       expect(repeated.timeline).toEqual(one.timeline);
     });
   });
@@ -65,17 +56,17 @@ describe("small programs", () => {
   ];
 
   test("every interleaving of two operations, and of some programs of three, keeps every guarantee", async () => {
-    await inThreads([...programs(2), ...longer], async (thread, program) => {
-      const { violations, timeline } = await thread.call("explore", program);
+    await spread(runners, [...programs(2), ...longer], async (runner, program) => {
+      const { violations, timeline } = await runner.call("explore", program);
       expect(violations, timeline.join("\n")).toEqual([]);
     });
   });
 
   test("no interleaving is left out for being equivalent unless it is", async () => {
-    await inThreads([...programs(2), longer[0] as Program], async (thread, program) => {
-      const reduced = await thread.call("explore", program);
+    await spread(runners, [...programs(2), longer[0] as Program], async (runner, program) => {
+      const reduced = await runner.call("explore", program);
       // Every event is tried everywhere, and only sleep sets tell what has been seen.
-      const whole = await thread.call("explore", program, { triesAll: true });
+      const whole = await runner.call("explore", program, { triesAll: true });
       expect(reduced.interleavings, program.join(" | ")).toBe(whole.interleavings);
       expect(reduced.pruned).toBeLessThanOrEqual(whole.pruned);
     });
@@ -102,12 +93,12 @@ describe("mutations of the sources", () => {
   ])("%s: noticed within 2,000 schedules", async (name) => {
     const mutation = MUTATIONS.find((each) => each.name === name);
     const mutated = await bundle(mutation);
-    const thread = new SimulationThread(mutated);
+    const runner = new SimulationRunner(mutated);
     try {
-      const { first } = await thread.call("simulate", { seed: 1, schedules: 2_000 }, true);
+      const { first } = await runner.call("simulate", { seed: 1, schedules: 2_000 }, true);
       expect(first?.violations ?? []).not.toEqual([]);
     } finally {
-      await thread.end();
+      runner.end();
     }
   });
 });

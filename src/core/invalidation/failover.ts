@@ -60,9 +60,16 @@ export class Failover {
   /** The server named by each note when it was last read or written. */
   readonly #noted = new Map<string, Known>();
 
+  #repeats = 0;
+
   constructor(clock: Clock, recent: RecentInvalidations) {
     this.#clock = clock;
     this.#recent = recent;
+  }
+
+  /** How often the recent invalidations were repeated: those in progress at the time were not among them. */
+  get repeats(): number {
+    return this.#repeats;
   }
 
   get servers(): Iterable<ConnectedServer> {
@@ -174,6 +181,7 @@ export class Failover {
   ): Promise<void> {
     // Invalidations acknowledged in this turn are recorded at its end.
     await endOfTurn();
+    this.#repeats++;
     const invalidations = this.#recent.since(since);
     if (invalidations === undefined) await this.#replaceStamps(namespaces, server);
     else await this.#redeliver(invalidations, server);

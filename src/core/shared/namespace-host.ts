@@ -28,6 +28,10 @@ export interface NamespaceHost {
   pause(ms: number): Promise<void>;
   /** The store has acknowledged these; a replica that takes over may not have them. */
   confirmed(pending: () => readonly PendingInvalidation[]): void;
+  /** How many failovers have been dealt with. */
+  readonly failovers: number;
+  /** A failover came before the last acknowledgement of these: what its former server had acknowledged may be lost. */
+  interrupted(pending: () => readonly PendingInvalidation[]): void;
   /** The outcome of these is unknown: they are delivered before the store is asked for what they concern. */
   unconfirmed(pending: () => readonly PendingInvalidation[], error: unknown): void;
 }

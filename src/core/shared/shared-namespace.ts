@@ -272,12 +272,15 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
 
   #change<T>({ operation, record, pending, start }: Change<T>): Promise<T> {
     record();
+    const { failovers } = this.#store;
     return new Promise((resolve, reject) => {
       this.#store.guard.call<T>(
         operation,
         start,
         (result) => {
           record();
+          // It may take several round trips, of which the former server has answered the first ones.
+          if (this.#store.failovers !== failovers) this.#store.interrupted(pending);
           resolve(result);
           // Bookkeeping for a failover; the caller does not wait for it.
           atEndOfTurn(() => this.#store.confirmed(pending));

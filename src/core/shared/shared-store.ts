@@ -242,6 +242,15 @@ export class SharedStore implements Store, NamespaceHost {
     if (this.backend.capabilities.replicated === true) this.#recent.add(pending());
   }
 
+  get failovers(): number {
+    return this.#failover.repeats;
+  }
+
+  interrupted(pending: () => readonly PendingInvalidation[]): void {
+    this.#outbox.add(pending());
+    this.#delivery.now();
+  }
+
   unconfirmed(pending: () => readonly PendingInvalidation[], error: unknown): void {
     if (!isStoreFailure(error)) return;
     this.#outbox.add(pending());
