@@ -2,7 +2,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { type RedisServer, redisCli, startRedis } from "../support/redis.ts";
+import { type RedisServer, startRedis } from "../support/redis.ts";
+import { redisCli } from "../support/redis-cli.ts";
 import { type RedisCluster, startCluster } from "../support/redis-cluster.ts";
 import { type RedisSentinel, startSentinel } from "../support/redis-sentinel.ts";
 import { until } from "../support/until.ts";

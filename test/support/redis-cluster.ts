@@ -1,5 +1,6 @@
 // Starts a real Redis cluster for a test: masters with replicas, all slots served, every node agreeing.
-import { type RedisOptions, type RedisServer, redisCli, startRedis } from "./redis.ts";
+import { type RedisOptions, type RedisServer, startRedis } from "./redis.ts";
+import { redisCli } from "./redis-cli.ts";
 import { until } from "./until.ts";
 
 export interface ClusterOptions {

@@ -2,7 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { binaryOf } from "./machine.ts";
-import { isRedisReady, type RedisServer, redisCli, startRedis } from "./redis.ts";
+import { isRedisReady, type RedisServer, startRedis } from "./redis.ts";
+import { redisCli } from "./redis-cli.ts";
 import { type Place, type ServerProcess, startOnFreePort } from "./server-process.ts";
 import { until } from "./until.ts";
 

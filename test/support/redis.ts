@@ -1,12 +1,12 @@
 // Starts a real Redis server for a test.
-import { execFile, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import type { Certificates } from "./certificate.ts";
 import { exchange, type Peer } from "./exchange.ts";
 import { movableClock, setClock } from "./fake-time.ts";
 import { binaryOf } from "./machine.ts";
+import { redisCli } from "./redis-cli.ts";
 import { type Launch, type Place, type ServerProcess, startOnFreePort } from "./server-process.ts";
 
 export interface RedisOptions {
@@ -36,7 +36,7 @@ export interface RedisServer extends ServerProcess {
   readonly url: string;
   /** Present when started with `unixsocket`. */
   readonly unixUrl: string | undefined;
-  /** Runs redis-cli against this server; rejects with the server's words when a command fails. */
+  /** As `redis-cli` against this server; rejects with the server's words when a command fails. */
   cli(...args: readonly string[]): Promise<string>;
   /** Sets the server's clock ahead of the real time, or behind it if negative; needs `movableClock`. */
   setClock(aheadSeconds: number): void;
@@ -113,20 +113,4 @@ export async function isRedisReady(peer: Peer, pid: number, password?: string): 
 
 function encodeCommand(...parts: readonly string[]): string {
   return `*${parts.length}\r\n${parts.map((part) => `$${Buffer.byteLength(part)}\r\n${part}\r\n`).join("")}`;
-}
-
-/** Runs redis-cli; `-e` makes it fail when the server answers with an error. */
-export async function redisCli(
-  port: number,
-  { requirepass, tls }: Pick<RedisOptions, "requirepass" | "tls">,
-  args: readonly string[],
-): Promise<string> {
-  const options = ["-h", tls === undefined ? "127.0.0.1" : "localhost", "-p", String(port), "-e"];
-  if (tls !== undefined) options.push("--tls", "--cacert", tls.caFile);
-  const env = { ...process.env, ...(requirepass !== undefined && { REDISCLI_AUTH: requirepass }) };
-  const { stdout } = await promisify(execFile)(binaryOf("redis-cli"), [...options, ...args], {
-    env,
-    timeout: 30_000,
-  });
-  return stdout.trimEnd();
 }

@@ -4,7 +4,8 @@ import "../../../src/backends/kv/client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { XCache } from "../../../src/xcache.ts";
 import { type Certificates, makeCertificates } from "../../support/certificate.ts";
-import { type RedisServer, redisCli, startRedis } from "../../support/redis.ts";
+import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { redisCli } from "../../support/redis-cli.ts";
 import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
 import { type RedisSentinel, startSentinel } from "../../support/redis-sentinel.ts";
 

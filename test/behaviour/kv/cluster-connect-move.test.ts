@@ -12,7 +12,7 @@ import {
   seats,
   timesAnswered,
 } from "../../support/kv/cluster-layout.ts";
-import { redisCli } from "../../support/redis.ts";
+import { redisCli } from "../../support/redis-cli.ts";
 import { type RedisCluster, startCluster } from "../../support/redis-cluster.ts";
 import { until } from "../../support/until.ts";
 

@@ -1,5 +1,6 @@
 // Servers whose replicas can be cut off and then promoted, without the writes made meanwhile.
-import { type RedisServer, redisCli } from "../redis.ts";
+import type { RedisServer } from "../redis.ts";
+import { redisCli } from "../redis-cli.ts";
 import { startCluster } from "../redis-cluster.ts";
 import { startSentinel } from "../redis-sentinel.ts";
 import { until } from "../until.ts";

@@ -1,6 +1,7 @@
 // A server that cannot be reached for a while and loses nothing meanwhile.
 import { reservePort } from "../port.ts";
-import { type RedisServer, redisCli } from "../redis.ts";
+import type { RedisServer } from "../redis.ts";
+import { redisCli } from "../redis-cli.ts";
 
 /** The server keeps running elsewhere, and comes back with all its data. */
 export async function whileOutOfReach(server: RedisServer, work: () => Promise<void>): Promise<void> {
