@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type BrowserContext, chromium } from "playwright-core";
 import { binaryOf } from "./machine.ts";
-import { runFolder } from "./run-folder.ts";
+import { serversFolder } from "./run-folder.ts";
 
 const FLAGS = [
   "--headless",
@@ -23,7 +23,7 @@ export interface Browser {
 
 /** `bypassCSP`: so that a test can add scripts of its own, such as axe. */
 export async function startBrowser({ bypassCSP = false } = {}): Promise<Browser> {
-  const profile = mkdtempSync(join(runFolder(), "chromium-"));
+  const profile = mkdtempSync(join(serversFolder(), "chromium-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: binaryOf("chromium"),
     headless: true,

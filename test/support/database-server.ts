@@ -1,5 +1,6 @@
 // What the database servers for tests have in common: their databases, and a user to run as.
 import { chmodSync, chownSync } from "node:fs";
+import { dirname } from "node:path";
 import { runFolder } from "./run-folder.ts";
 import type { ServerProcess } from "./server-process.ts";
 
@@ -50,6 +51,6 @@ const NOBODY = 65_534;
 export function asNobody(launch: readonly string[], folder: string, owned: readonly string[]): string[] {
   for (const path of owned) chownSync(path, NOBODY, NOBODY);
   // The server has to reach its data, which is in these.
-  for (const outer of [runFolder(), folder]) chmodSync(outer, 0o711);
+  for (const outer of [runFolder(), dirname(folder), folder]) chmodSync(outer, 0o711);
   return ["chroot", `--userspec=${NOBODY}:${NOBODY}`, "--groups=", "/", ...launch];
 }

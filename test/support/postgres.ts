@@ -20,7 +20,7 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { asNobody, type DatabaseAddress, type DatabaseServer, databaseServer } from "./database-server.ts";
 import { thisMachine } from "./machine.ts";
-import { runFolder } from "./run-folder.ts";
+import { serversFolder } from "./run-folder.ts";
 import { type Launch, type Place, startOnFreePort } from "./server-process.ts";
 
 export type {
@@ -48,7 +48,7 @@ export async function startStandby(
   primary: DatabaseServer,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<DatabaseServer> {
-  const backup = join(mkdtempSync(join(runFolder(), "backup-")), "data");
+  const backup = join(mkdtempSync(join(serversFolder(), "backup-")), "data");
   const client = new pg.Client(primary.at("postgres"));
   await client.connect();
   await client.query("SELECT pg_backup_start('standby', true)");
@@ -71,9 +71,9 @@ export async function startStandby(
 
 /** The data that every server starts with. It is made once in a run: that takes longer than all else to start a server. */
 async function emptyCluster(binaries: string): Promise<string> {
-  const made = join(runFolder(), `postgres-data-${hash("sha256", binaries).slice(0, 16)}`);
+  const made = join(serversFolder(), `postgres-data-${hash("sha256", binaries).slice(0, 16)}`);
   if (existsSync(made)) return made;
-  const folder = mkdtempSync(join(runFolder(), "initdb-"));
+  const folder = mkdtempSync(join(serversFolder(), "initdb-"));
   const data = join(folder, "data");
   mkdirSync(data, { mode: 0o700 });
   const options = [

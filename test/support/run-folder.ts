@@ -6,8 +6,11 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
+  statfsSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { homedir, tmpdir } from "node:os";
@@ -61,6 +64,19 @@ function lendsPackages(folder: string): boolean {
   return existsSync(join(folder, "node_modules")) || (above !== folder && lendsPackages(above));
 }
 
+/** Where Linux keeps files in memory, and what they may take of it at most. */
+const MEMORY = "/dev/shm";
+const MEMORY_BYTES = 4 * 1024 ** 3;
+
+function hasMemoryFolder(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize > MEMORY_BYTES;
+  } catch {
+    return false;
+  }
+}
+
 /** Makes the folder of a run that this process owns, where the tests of a bare installation can trust in its bareness. */
 export function createRunFolder(parents: readonly string[] = PARENTS): string {
   const usable = parents.filter((parent) => existsSync(parent));
@@ -68,9 +84,17 @@ export function createRunFolder(parents: readonly string[] = PARENTS): string {
   const folder = mkdtempSync(join(parent, RUN_PREFIX));
   mkdirSync(join(folder, "pids"));
   mkdirSync(join(folder, "ports"));
+  // Databases write thousands of small files at every start. None of them is to outlive its server.
+  if (hasMemoryFolder()) symlinkSync(mkdtempSync(join(MEMORY, RUN_PREFIX)), join(folder, SERVERS));
+  else mkdirSync(join(folder, SERVERS));
   writeFileSync(join(folder, "owner.json"), JSON.stringify(identify(process.pid)));
   return folder;
 }
+
+const SERVERS = "servers";
+
+/** What the servers of this run write. */
+export const serversFolder = (): string => realpathSync(join(runFolder(), SERVERS));
 
 /** The folder of the present run: the one the set-up made, else one made now. */
 export function runFolder(): string {
@@ -100,8 +124,17 @@ export function sweepRun(folder: string): number[] {
       // It ended between the two lines.
     }
   }
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  for (const place of [realpathOf(join(folder, SERVERS)), folder])
+    rmSync(place, { recursive: true, force: true, maxRetries: 3 });
   return ended;
+}
+
+function realpathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 /** Sweeps runs whose owner was itself killed before it could. Folders of other users are left alone. */

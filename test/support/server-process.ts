@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Reservation, reservePort } from "./port.ts";
-import { recordServer, runFolder } from "./run-folder.ts";
+import { recordServer, serversFolder } from "./run-folder.ts";
 import { until } from "./until.ts";
 
 /** How a server is started, and how to check that it answers. */
@@ -55,7 +55,7 @@ export async function startOnFreePort(
 ): Promise<ServerProcess> {
   for (let attempt = 1; ; attempt++) {
     const reservation = await reservePort({ withBus });
-    const server = new ServerProcess(name, reservation, mkdtempSync(join(runFolder(), `${name}-`)), plan);
+    const server = new ServerProcess(name, reservation, mkdtempSync(join(serversFolder(), `${name}-`)), plan);
     try {
       await server.start();
       return server;
