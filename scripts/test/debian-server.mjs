@@ -7,6 +7,11 @@ import { fileURLToPath } from "node:url";
 
 const CACHE = fileURLToPath(new URL("../../.cache/servers", import.meta.url));
 const MIRROR = "http://deb.debian.org/debian";
+/** What Debian calls this processor, the folder of its libraries, and their loader. */
+const [ARCHITECTURE, TRIPLET, LOADER] =
+  process.arch === "arm64"
+    ? ["arm64", "aarch64-linux-gnu", "ld-linux-aarch64.so.1"]
+    : ["amd64", "x86_64-linux-gnu", "ld-linux-x86-64.so.2"];
 /** Packages that a server depends on only for its system service. */
 const UNNEEDED =
   /^(adduser|debconf.*|cdebconf|init-system-helpers|lsb-base|procps|perl.*|systemd.*|sysvinit.*|dpkg)$/;
@@ -31,8 +36,8 @@ export async function debianServer(suite, name) {
     writeFileSync(archive, bytes);
     run("dpkg-deb", ["-x", archive, folder]);
   }
-  const libraries = ["lib", "usr/lib"].map((path) => join(folder, path, "x86_64-linux-gnu"));
-  const loader = libraries.map((path) => join(path, "ld-linux-x86-64.so.2")).find((path) => existsSync(path));
+  const libraries = ["lib", "usr/lib"].map((path) => join(folder, path, TRIPLET));
+  const loader = libraries.map((path) => join(path, LOADER)).find((path) => existsSync(path));
   if (loader === undefined) throw new Error(`${suite} has no loader for ${name}.`);
   const command = `exec ${loader} --library-path ${libraries.join(":")} ${join(folder, "usr/bin", name)} "$@"`;
   writeFileSync(program, `#!/bin/sh\n${command}\n`, { mode: 0o755 });
@@ -51,7 +56,7 @@ async function download(path) {
  * @returns {Promise<ReadonlyMap<string, Package>>}
  */
 async function packagesOf(suite) {
-  const index = await download(`dists/${suite}/main/binary-amd64/Packages.xz`);
+  const index = await download(`dists/${suite}/main/binary-${ARCHITECTURE}/Packages.xz`);
   const text = run("xz", ["-dc"], index);
   return new Map(
     text

@@ -91,9 +91,10 @@ describe.each(STORES)("on %s", (name, url, connections) => {
       await cache.disconnect();
       await Promise.all(calls);
     }
-    await until(async () => (await connections()) === before, { what: `all have closed, seed ${seed}` });
+    await until(async () => (await connections()) <= before, { what: `all have closed, seed ${seed}` });
     for (let turns = 0; turns < 20; turns++) await turn();
-    expect(await connections(), `seed ${seed}`).toBe(before);
+    // Not exactly: a connection of the set-up may have been counted before.
+    expect(await connections(), `seed ${seed}`).toBeLessThanOrEqual(before);
   });
 
   test("the lease of a running load is released, so that other processes do not wait for it", async () => {
