@@ -100,6 +100,9 @@ export class XCache implements AsyncDisposable {
   readonly #loader: Loader;
   readonly #instruments: Instruments;
   readonly #children = new Map<string, XCache>();
+  /** By which other caches on the store know it, and its children. */
+  readonly #face: Namespace;
+  /** The face, or the namespace that takes its place. */
   #ownNamespace: Namespace;
   /** `#ownNamespace`, or one that rejects every call while disconnected. */
   #namespace: Namespace;
@@ -108,6 +111,7 @@ export class XCache implements AsyncDisposable {
   constructor(config?: CacheConfig | { readonly config: CacheConfig }) {
     const { root, namespace } = config instanceof CacheScope ? config : openScope(config, systemClock);
     this.#root = root;
+    this.#face = namespace;
     this.#ownNamespace = namespace;
     this.#namespace = root.isOpen ? namespace : disconnectedNamespace;
     this.#instruments = new Instruments(root, namespace, this);
@@ -419,7 +423,7 @@ export class XCache implements AsyncDisposable {
     requireNamespace(name);
     let child = this.#children.get(name);
     if (child === undefined) {
-      child = new XCache(new CacheScope(this.#root, this.#ownNamespace.child(name)) as CacheConfig);
+      child = new XCache(new CacheScope(this.#root, this.#face.child(name)) as CacheConfig);
       this.#children.set(name, child);
     }
     return child;

@@ -3,6 +3,7 @@ import type { Backend, Restriction } from "../core/backend.ts";
 import type { Copier } from "../core/codec.ts";
 import { LazyModule } from "../core/lazy-module.ts";
 import type { Namespace, Store } from "../core/namespace.ts";
+import { toXCacheError } from "../core/resilience/store-failure.ts";
 import { StoreFace } from "../core/shared/observers.ts";
 import { DeferredNamespace } from "./deferred-namespace.ts";
 import type { SharedStoreParts } from "./open-shared.ts";
@@ -10,7 +11,13 @@ import type { SharedStoreParts } from "./open-shared.ts";
 type Code = typeof import("./open-shared.ts");
 type Opened = ReturnType<Code["openShared"]>;
 
-export const sharedCode = new LazyModule<Code>(() => import("./open-shared.ts"));
+export const sharedCode = new LazyModule<Code>(async () => {
+  try {
+    return await import("./open-shared.ts");
+  } catch (error) {
+    throw toXCacheError(error, "load");
+  }
+});
 
 export class DeferredStore extends StoreFace implements Store {
   readonly #given: Backend;
@@ -61,8 +68,13 @@ export class DeferredStore extends StoreFace implements Store {
     return this.#call((store) => store.settle());
   }
 
-  disconnect(): Promise<void> {
-    return this.#call((store) => store.disconnect());
+  async disconnect(): Promise<void> {
+    try {
+      await this.#call((store) => store.disconnect());
+    } catch (error) {
+      // If the code cannot be loaded, there is nothing to close.
+      if (this.#opened !== undefined) throw error;
+    }
   }
 
   ping(): Promise<void> {

@@ -2,6 +2,7 @@
 import { MemoryNearTier } from "../backends/memory/near-tier.ts";
 import { createCodec } from "../codec/codec.ts";
 import { Encryption } from "../codec/encryption.ts";
+import type { Keys } from "../codec/encryption-keys.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import type { Backend } from "../core/backend.ts";
 import type { Clock } from "../core/clock.ts";
@@ -12,11 +13,13 @@ import { SharedStore } from "../core/shared/shared-store.ts";
 export interface SharedStoreParts {
   readonly config: ResolvedConfig;
   readonly clock: Clock;
+  /** Of the encryption; undefined where there is none, or a function hands them out. */
+  readonly keys: Keys | undefined;
 }
 
 export function openShared(
   backend: Backend,
-  { config, clock }: SharedStoreParts,
+  { config, clock, keys }: SharedStoreParts,
   face?: StoreFace,
 ): SharedStore {
   const options = {
@@ -28,6 +31,6 @@ export function openShared(
     poolSize: config.poolSize,
     ...(config.nearCache === false ? {} : { near: new MemoryNearTier(config.nearCache, clock) }),
   };
-  const encryption = config.encryption && new Encryption(config.encryption.config);
+  const encryption = config.encryption && new Encryption(config.encryption.config, keys);
   return new SharedStore(encryption ? new SealedBackend(backend, encryption) : backend, options, face);
 }

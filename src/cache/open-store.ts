@@ -4,7 +4,7 @@ import { KvBackend } from "../backends/kv/backend.ts";
 import { MemcachedBackend } from "../backends/memcached/backend.ts";
 import { MemoryBackend } from "../backends/memory/backend.ts";
 import { createCopier } from "../codec/copier.ts";
-import { keysOf } from "../codec/encryption-keys.ts";
+import { knownKeys } from "../codec/encryption-keys.ts";
 import { settingsOf } from "../codec/options.ts";
 import type { ResolvedConfig } from "../config/types.ts";
 import { parseStoreAddress } from "../core/address/store-url.ts";
@@ -70,22 +70,16 @@ function requireSameEncryption({ encryption }: ResolvedConfig, first: ResolvedCo
 }
 
 function makeStore(backend: Backend, config: ResolvedConfig, clock: Clock): Store {
-  const { serialization, compression } = config;
+  const { serialization, compression, encryption } = config;
   const copier = createCopier(settingsOf({ serialization, compression }).limits);
-  requireKeys(config);
+  // At once, even if the code is loaded later: an application may overwrite its secrets when it has passed them.
+  const keys = encryption === false ? undefined : knownKeys(encryption.config);
   // Its values never leave the process.
   if (backend instanceof MemoryBackend) return backend.store(clock, copier);
-  const parts = { config, clock };
+  const parts = { config, clock, keys };
   return sharedCode.loaded !== undefined && sharedCode.isReady
     ? sharedCode.loaded.openShared(backend, parts)
     : new DeferredStore(backend, parts, copier);
-}
-
-/** Secrets that are asked for later are checked then. */
-function requireKeys({ encryption }: ResolvedConfig): void {
-  if (encryption === false || typeof encryption.config.keys === "function") return;
-  const { keys, use, hideKeys } = encryption.config;
-  keysOf(keys, use, hideKeys);
 }
 
 function openBackend({ backend, kvUrl, username, password }: ResolvedConfig): Backend {

@@ -1,4 +1,5 @@
 // The keys of the encryption, from the secrets in the configuration.
+import type { EncryptionConfig } from "../core/encryption-settings.ts";
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { nodeCrypto } from "../core/lazy-builtin.ts";
 import { isPlainRecord } from "../core/wire.ts";
@@ -14,6 +15,10 @@ export interface Keys {
   readonly hiding: string | undefined;
   readonly names: Buffer | undefined;
 }
+
+/** Undefined where a function hands them out. Throws ConfigError. */
+export const knownKeys = ({ keys, use, hideKeys }: EncryptionConfig): Keys | undefined =>
+  typeof keys === "function" ? undefined : keysOf(keys, use, hideKeys);
 
 /** Throws ConfigError. */
 export function keysOf(given: unknown, use: unknown, hideKeys: unknown): Keys {

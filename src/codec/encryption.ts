@@ -21,7 +21,7 @@ import { withDeadline } from "../core/resilience/with-deadline.ts";
 import type { NameCipher } from "../core/shared/hidden-keys.ts";
 import type { Seal, SealHost } from "../core/shared/sealed-backend.ts";
 import { isPlainRecord } from "../core/wire.ts";
-import { invalidSetting, type Keys, keysOf } from "./encryption-keys.ts";
+import { invalidSetting, type Keys, keysOf, knownKeys } from "./encryption-keys.ts";
 import { derived, HiddenNames } from "./hidden-names.ts";
 import { SEALED } from "./payload-format.ts";
 
@@ -58,10 +58,10 @@ export class Encryption implements Seal {
   #writer: Writer | undefined;
   readonly #derived = new Map<string, KeyObject>();
 
-  /** Throws ConfigError. */
-  constructor(options: EncryptionConfig) {
+  /** `keys`: made of the secrets that are known. Throws ConfigError. */
+  constructor(options: EncryptionConfig, keys = knownKeys(options)) {
     this.#options = options;
-    if (typeof options.keys !== "function") this.#keys = keysOf(options.keys, options.use, options.hideKeys);
+    this.#keys = keys;
     if (options.hideKeys !== undefined && options.hideKeys !== false)
       this.names = new HiddenNames(() => (this.#keys as Keys).names as Buffer);
   }

@@ -203,7 +203,7 @@ export interface Backend {
   readonly capabilities: Capabilities;
   readonly push?: PushChannel;
 
-  /** Called once before anything else. */
+  /** Called once before anything else. Must not throw: the first cache of a process calls it after its constructor has returned. */
   open?(host: BackendHost): void;
   connect(): Promise<void>;
   /** Idempotent; afterwards the backend has no open socket or timer. */

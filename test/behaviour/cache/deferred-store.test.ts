@@ -4,11 +4,15 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeEach, describe, expect, it } from "vitest";
+import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { DeferredNamespace } from "../../../src/cache/deferred-namespace.ts";
+import { sharedCode } from "../../../src/cache/deferred-store.ts";
 import { createCopier } from "../../../src/codec/copier.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { LazyModule } from "../../../src/core/lazy-module.ts";
 import type { EntryOptions, Namespace, NamespaceFace } from "../../../src/core/namespace.ts";
+import { ChaosBackend } from "../../../src/testing/index.ts";
+import { XCache } from "../../../src/xcache.ts";
 import { runFolder } from "../../support/run-folder.ts";
 
 const OPTIONS: EntryOptions = { ttlMs: 1_000, staleMs: 0, tags: [] };
@@ -119,6 +123,25 @@ describe("a namespace while its code is being loaded", () => {
     reject(new Error("no such file"));
     expect(await failed).toEqual(new Error("no such file"));
     await expect(inspected).rejects.toThrow("no such file");
+  });
+});
+
+describe("a cache that is opened before the code is loaded", () => {
+  beforeEach(() => {
+    sharedCode.loaded = undefined;
+  });
+
+  it("encrypts with the secrets it was given, even if they are overwritten at once", async () => {
+    const records = new MemoryBackend();
+    const open = (secret: Uint8Array): XCache =>
+      new XCache({ backend: new ChaosBackend(records), encryption: { keys: { only: secret } } });
+    const secret = Buffer.alloc(32, 7);
+    const writer = open(secret);
+    secret.fill(0);
+    const reader = open(Buffer.alloc(32, 7));
+    await writer.set("a", 1);
+    expect(await reader.get("a")).toBe(1);
+    await Promise.all([writer.disconnect(), reader.disconnect()]);
   });
 });
 
