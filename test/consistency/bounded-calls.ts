@@ -73,7 +73,15 @@ function waitedMs(spans: readonly Span[], call: Call): number {
   return sum;
 }
 
-/** Checked only if no other fault followed too soon. */
+/** Until when a process must have reached its store again: while it stands still, it cannot. */
+function resumeBy(evidence: Evidence, worker: number, healed: number): number {
+  let by = healed;
+  for (let next = healed + RESUME_MS; next > by; next = healed + RESUME_MS + evidence.lag(worker, healed, by))
+    by = next;
+  return by;
+}
+
+/** Checked only if no other fault followed too soon, and if the run went on for long enough. */
 function notResumed(evidence: Evidence): Violation[] {
   const { history, faults } = evidence;
   return faults.flatMap((fault, at) => {
@@ -83,8 +91,8 @@ function notResumed(evidence: Evidence): Violation[] {
     return Array.from({ length: history.workers }, (_, worker) => worker)
       .filter((worker) => evidence.hasProbes(worker))
       .filter((worker) => {
-        const by = healed + RESUME_MS + evidence.lag(worker, healed, healed + RESUME_MS);
-        return evidence.resumedAt(worker, healed) > by;
+        const by = resumeBy(evidence, worker, healed);
+        return evidence.resumedAt(worker, healed) > by && evidence.lastProbe(worker) > by;
       })
       .map((worker) => ({
         guarantee: 6 as const,

@@ -308,6 +308,16 @@ describe("guarantee 6: a failing store", () => {
     expect(guarantees(frozen, ...healthy)).toEqual([]);
     const late = 1_000 + RESUME_MS + 100;
     expect(guarantees(frozen, probe(0, 1_200), probe(1, 1_500, false), probe(1, late))).toEqual([6]);
+    const still = { kind: "lag", worker: 1, start: 2_000, end: late + 1_000 } as const;
+    expect(
+      guarantees(frozen, probe(0, 1_200), probe(1, 1_500, false), still, probe(1, late + 1_100)),
+    ).toEqual([]);
+    const longer = 1_000 + RESUME_MS + (still.end - still.start) + 100;
+    expect(guarantees(frozen, probe(0, 1_200), probe(1, 1_500, false), still, probe(1, longer))).toEqual([6]);
+    // The run ended before it could tell.
+    expect(guarantees(frozen, probe(0, 1_200), probe(1, 1_500, false), probe(1, late - 200, false))).toEqual(
+      [],
+    );
   });
 
   test("that missed an invalidation is not read by its issuer, and by others only until it is delivered", () => {

@@ -103,6 +103,12 @@ export class Evidence {
     return Math.max(...firsts.map((end) => end ?? Number.POSITIVE_INFINITY));
   }
 
+  /** When a process last asked the store just to see whether it answers. */
+  lastProbe(worker: number): number {
+    const probes = [...(this.#probes.get(worker)?.values() ?? [])].flat();
+    return Math.max(...probes.map(({ start }) => start));
+  }
+
   /** Until when a fault explains what a process sees or does. */
   endOfFault({ healed }: FaultRun, worker: number): number {
     return Math.min(this.resumedAt(worker, healed), healed + RESUME_MS) + NOTICE_MS;
