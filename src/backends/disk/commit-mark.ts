@@ -1,5 +1,9 @@
 // The mark of the latest commit. Every commit replaces it, so a commit can require that no other process has committed
 // since its snapshot.
+//
+// It also keeps every transaction from being empty. The LMDB inside the binding numbers an empty transaction like the one
+// that follows it; if that is another process's, this process takes its list of free pages for current and gives pages
+// in use away.
 import { TOKEN_LENGTH, tokenAt } from "../../core/frame/frame-fields.ts";
 import type { Token } from "../../core/record.ts";
 import type { Change, Condition } from "./change.ts";

@@ -246,7 +246,6 @@ export class Committer {
     const issued: Issued[] = [];
     const { store } = this.#environment;
     const changes = () => {
-      make(store, commitMark(this.#clock.token()));
       for (const { queued, change } of planned) {
         const held = issue(store, change);
         // All reject when the commit fails; that is reported once, below.
@@ -254,16 +253,21 @@ export class Committer {
         issued.push({ queued, held });
       }
     };
-    const whole =
-      condition === undefined
-        ? store.batch(changes)
-        : store.ifVersion(condition.key, condition.version, changes);
+    let wholeHeld: Promise<boolean> | undefined;
+    const whole = store.batch(() => {
+      if (condition === undefined) changes();
+      else wholeHeld = store.ifVersion(condition.key, condition.version, changes);
+      wholeHeld?.catch(() => {});
+      // Outside of the condition: no transaction may be empty.
+      make(store, commitMark(this.#clock.token()));
+    });
     // The binding starts the commit at the end of this turn, just before this callback.
     setImmediate(() => {
       this.#isStarted = true;
     });
     try {
-      return { issued, isHeld: await whole };
+      await whole;
+      return { issued, isHeld: (await wholeHeld) ?? true };
     } catch (error) {
       throw await causeOf(error);
     } finally {
