@@ -94,8 +94,6 @@ export function openStore(lmdb: Lmdb, { path, isSynced, mapBytes }: StoreSetting
     noSync: !isSynced,
     // With it, commits would become visible before they are on disk: neither of the two durability levels.
     overlappingSync: false,
-    // A list of free pages kept from one commit to the next may have been used by another process in between.
-    maxFreeSpaceToRetain: 0,
     maxReaders: MAX_READERS,
     mapSize: mapBytes,
     permissionsMode: FILE_MODE,

@@ -164,44 +164,6 @@ test("concurrent swaps by four processes lose no update", async () => {
   }
 });
 
-test("two processes that overwrite the same records all the time do not damage the list of free pages", async () => {
-  const directory = freshFolder();
-  const members = Array.from(
-    { length: 2 },
-    () =>
-      new DiskProcess(
-        `
-      const backend = openBackend({ operationTimeoutMs: 20_000 });
-      await backend.connect();
-      say("ready");
-      await nextMessage();
-      const until = Date.now() + 4_000;
-      const writer = async () => {
-        while (Date.now() < until) {
-          const key = "key" + Math.floor(Math.random() * 10_000);
-          await backend.write({ key, record: entry(key, Buffer.alloc(200)), lifetimeMs: 3_600_000 });
-        }
-      };
-      await Promise.all(Array.from({ length: 64 }, writer));
-      await backend.disconnect();
-      say("done");
-    `,
-        { directory },
-      ),
-  );
-  try {
-    await Promise.all(members.map((member) => member.heard("ready")));
-    for (const member of members) member.tell();
-    await Promise.all(members.map((member) => member.heard("done")));
-    for (const member of members) {
-      expect(await member.ended()).toMatchObject({ code: 0 });
-      expect(member.errors).toBe("");
-    }
-  } finally {
-    await Promise.all(members.map((member) => member[Symbol.asyncDispose]()));
-  }
-});
-
 test("a process exits by itself after a disconnect, without one, and with an unawaited write", async () => {
   const directory = freshFolder();
   for (const ending of ["await backend.disconnect();", "", "backend.write(item('late'));"]) {
