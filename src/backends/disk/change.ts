@@ -2,7 +2,14 @@
 import type { Row } from "./environment.ts";
 import { AREA, type DiskKey } from "./layout/disk-key.ts";
 import { isRowOf, rowsOf, rowValue } from "./layout/index-row.ts";
-import { comparable, type Encoded, metaIn, type RecordMeta, storedKey } from "./layout/stored-record.ts";
+import {
+  comparable,
+  type Encoded,
+  metaIn,
+  type RecordMeta,
+  storedKey,
+  withOwnRows,
+} from "./layout/stored-record.ts";
 import type { LmdbStore } from "./lmdb.ts";
 
 /** Holds while the record is still the one that the change is based on. */
@@ -24,17 +31,20 @@ export interface Change {
   readonly removals: readonly DiskKey[];
 }
 
-/** Stores a record in place of the one before. */
+const NO_KEYS: readonly DiskKey[] = [];
+
+/** Stores a record in place of the one before. A condition is needed for a record that keeps the rows of that one. */
 export function putRecord(
   key: DiskKey,
   next: Encoded,
   before: RecordMeta | undefined,
   condition?: Condition,
 ): Change {
-  const rows = rowsOf(next);
-  const value = rowValue(key);
   const version = comparable(next.version);
   const puts: Put[] = [{ key, value: next.bytes, version }];
+  if (before !== undefined && next.rows === before.rows) return { puts, removals: NO_KEYS };
+  const rows = rowsOf(next);
+  const value = rowValue(key);
   for (const row of rows) puts.push({ key: row, value, version });
   const removals = before === undefined ? [] : formerRows(before, next, rows);
   return condition === undefined ? { puts, removals } : { condition, puts, removals };
@@ -44,7 +54,7 @@ export function putRecord(
 function formerRows(before: RecordMeta, next: RecordMeta, rows: readonly Buffer[]): readonly Buffer[] {
   const former = rowsOf(before);
   // A row holds the version: only the same record written again may share one.
-  if (before.version !== next.version) return former;
+  if (before.rows.version !== next.rows.version) return former;
   return former.filter((row) => !rows.some((kept) => kept.equals(row)));
 }
 
@@ -57,6 +67,11 @@ export function removeRecord(key: DiskKey, present: RecordMeta): Change {
   };
 }
 
+/** Gives a record its own rows in place of those of an earlier record, if it has not changed. */
+function moveRows(key: DiskKey, bytes: Buffer, meta: RecordMeta): Change {
+  return putRecord(key, withOwnRows(bytes, meta), meta, { key, version: comparable(meta.version) });
+}
+
 /** Queues a change in the current LMDB batch; resolves to whether its condition held, once it is committed. */
 export function issue(store: LmdbStore, change: Change): Promise<boolean> | undefined {
   const { condition } = change;
@@ -66,8 +81,8 @@ export function issue(store: LmdbStore, change: Change): Promise<boolean> | unde
   return undefined;
 }
 
-/** Within a batch the binding gives every unconditional change the same promise. */
-function make(store: LmdbStore, { puts, removals }: Change): void {
+/** As `issue`, without the condition. Within a batch the binding gives every unconditional change the same promise. */
+export function make(store: LmdbStore, { puts, removals }: Change): void {
   for (const { key, value, version } of puts) handled(store.put(key, value, version));
   for (const key of removals) handled(store.remove(key));
 }
@@ -95,20 +110,28 @@ export interface RowRemoval {
   readonly change: Change;
   /** The key of the record that it changes. */
   readonly key?: string;
-  /** The record that is removed; undefined if only the row is. */
+  /** The record that the row belongs to; undefined if only the row is removed. */
   readonly meta?: RecordMeta;
+  /** Whether the record stays, with rows of its own. */
+  readonly isMove?: boolean;
 }
 
 /**
  * Removes what an index row points to: its record, or only the row if another record has replaced that one. `bytes` is
- * the value at the disk key that the row names.
+ * the value at the disk key that the row names. A record with the rows of an earlier one that `stays` gets its own.
  */
-export function removalFor({ key: row, value: diskKey }: Row, bytes: Buffer | undefined): RowRemoval {
+export function removalFor(
+  { key: row, value: diskKey }: Row,
+  bytes: Buffer | undefined,
+  stays: (meta: RecordMeta) => boolean,
+): RowRemoval {
   const meta = metaIn(bytes);
   if (bytes !== undefined && meta !== undefined) {
-    return isRowOf(row, meta)
-      ? { change: removeRecord(diskKey, meta), key: storedKey(diskKey, bytes), meta }
-      : { change: { puts: [], removals: [row] } };
+    if (!isRowOf(row, meta)) return { change: { puts: [], removals: [row] } };
+    const key = storedKey(diskKey, bytes);
+    return meta.rows.version !== meta.version && stays(meta)
+      ? { change: moveRows(diskKey, bytes, meta), key, meta, isMove: true }
+      : { change: removeRecord(diskKey, meta), key, meta };
   }
   // A damaged record is removed too, except under a hash: its key is unknown, so it may be in the middle of a write.
   return bytes === undefined || diskKey[0] === AREA.hashed

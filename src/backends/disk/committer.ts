@@ -7,10 +7,12 @@ import { outsideCallers } from "../../core/async-context.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ConnectionError } from "../../core/errors.ts";
 import { Alarm } from "./alarm.ts";
-import { isMade, issue, sizeOf } from "./change.ts";
+import { type Condition, isMade, issue, make, sizeOf } from "./change.ts";
+import { commitMark, noCommitSince } from "./commit-mark.ts";
 import { causeOf, commitError, isFatal, lateError, noMoreChanges } from "./disk-error.ts";
 import { type Environment, MOST_BYTES_AT_ONCE } from "./environment.ts";
 import type { DiskEviction } from "./eviction.ts";
+import type { DiskKey } from "./layout/disk-key.ts";
 import { metaIn, type RecordMeta } from "./layout/stored-record.ts";
 import type { Gate } from "./lock/gate.ts";
 import type { Operation, View } from "./operation.ts";
@@ -19,10 +21,18 @@ import { Turn } from "./turn.ts";
 
 /** Keeps commits short: other processes wait for the lock. */
 const MOST_OPERATIONS = 1_000;
+/** Commits without a condition after one whose condition did not hold: other processes are writing too. */
+const UNCONDITIONAL = 16;
 
 interface Issued {
   readonly queued: Queued;
   readonly held: Promise<boolean> | undefined;
+}
+
+interface Batch {
+  readonly issued: readonly Issued[];
+  /** Whether the condition of the batch held. */
+  readonly isHeld: boolean;
 }
 
 export class Committer {
@@ -39,6 +49,8 @@ export class Committer {
   /** Whether a thread works on the current commit. */
   #isStarted = false;
   #isScheduled = false;
+  /** Commits until the next one with a condition. */
+  #unconditional = 0;
   #fatal: ConnectionError | undefined;
   #isFailing = false;
   #idle: (() => void)[] = [];
@@ -104,7 +116,7 @@ export class Committer {
 
   #commit(): void {
     if (!this.#hasTurn()) return;
-    const { planned, done } = this.#planned();
+    const { planned, done, condition } = this.#planned();
     for (const queued of done) this.#settle(queued, true);
     if (planned.length === 0) {
       this.#turn.end();
@@ -115,8 +127,8 @@ export class Committer {
     const batch = planned.map(({ queued }) => queued);
     this.#inFlight = planned;
     this.#inFlightDue = latestDue(batch) ?? this.#clock.now() + this.#limitMs;
-    this.#issue(planned).then(
-      (issued) => this.#committed(issued),
+    this.#issue(planned, condition).then(
+      (made) => this.#committed(made),
       (error: unknown) => this.#commitFailed(batch, error),
     );
   }
@@ -141,7 +153,7 @@ export class Committer {
       return this.#plan();
     } catch (thrown) {
       this.#failAll(waiting, thrown);
-      return { planned: [], done: [] };
+      return { planned: [], done: [], condition: undefined };
     }
   }
 
@@ -156,11 +168,14 @@ export class Committer {
     const planned: Planned[] = [];
     const done: Queued[] = [];
     const now = this.#clock.now();
+    let condition: Condition | undefined;
     this.#environment.snapshot((get) => {
+      condition = this.#condition(get);
       const pendingWrite = new Map<string, RecordMeta | undefined>();
       let bytesRead = 0;
       const view: View = {
         now,
+        keepsRows: condition !== undefined,
         get: (key) => {
           const present = get(key);
           bytesRead += present?.length ?? 0;
@@ -203,7 +218,19 @@ export class Committer {
         if (change !== undefined) planned.push({ queued, change });
       }
     });
-    return { planned, done };
+    return { planned, done, condition };
+  }
+
+  /**
+   * The condition of a whole commit, so that its writes may keep the rows of what they replace. All of it fails together:
+   * writes must not be reordered. Other operations have conditions of their own.
+   */
+  #condition(get: (key: DiskKey) => Buffer | undefined): Condition | undefined {
+    if (this.#unconditional > 0) {
+      this.#unconditional--;
+      return undefined;
+    }
+    return this.#queue.every(({ operation }) => operation.isWrite) ? noCommitSince(get) : undefined;
   }
 
   #decide(queued: Queued, view: View): ReturnType<Operation["plan"]> | undefined {
@@ -215,16 +242,24 @@ export class Committer {
     }
   }
 
-  async #issue(planned: readonly Planned[]): Promise<readonly Issued[]> {
+  async #issue(planned: readonly Planned[], condition: Condition | undefined): Promise<Batch> {
     const issued: Issued[] = [];
     const { store } = this.#environment;
-    const whole = store.batch(() => {
+    const changes = () => {
       for (const { queued, change } of planned) {
         const held = issue(store, change);
         // All reject when the commit fails; that is reported once, below.
         held?.catch(() => {});
         issued.push({ queued, held });
       }
+    };
+    let wholeHeld: Promise<boolean> | undefined;
+    const whole = store.batch(() => {
+      if (condition === undefined) changes();
+      else wholeHeld = store.ifVersion(condition.key, condition.version, changes);
+      wholeHeld?.catch(() => {});
+      // Outside of the condition: no transaction may be empty.
+      make(store, commitMark(this.#clock.token()));
     });
     // The binding starts the commit at the end of this turn, just before this callback.
     setImmediate(() => {
@@ -232,20 +267,21 @@ export class Committer {
     });
     try {
       await whole;
+      return { issued, isHeld: (await wholeHeld) ?? true };
     } catch (error) {
       throw await causeOf(error);
     } finally {
       this.#turn.end();
     }
-    return issued;
   }
 
-  async #committed(issued: readonly Issued[]): Promise<void> {
+  async #committed({ issued, isHeld }: Batch): Promise<void> {
     const again: Queued[] = [];
     this.#isFailing = false;
+    if (!isHeld) this.#unconditional = UNCONDITIONAL;
     for (const { queued, held } of issued) {
-      const isHeld = held === undefined || (await held);
-      if (!this.#settle(queued, isHeld)) again.push(queued);
+      if (!isHeld && queued.operation.isWrite) again.push(queued);
+      else if (!this.#settle(queued, held === undefined ? isHeld : await held)) again.push(queued);
     }
     this.#queue = [...again, ...this.#queue];
     this.#next();

@@ -76,19 +76,23 @@ export class DiskEviction {
       for (const row of rows) {
         if (this.#backlog <= 0) break;
         const bytes = get(row.value);
-        const removal = removalFor(row, bytes);
+        // A record that was overwritten is younger than the row it kept.
+        const removal = removalFor(row, bytes, () => true);
         if (removal.key !== undefined && isInUse(removal.key)) continue;
-        const freed = removal.key === undefined ? 0 : (bytes?.length ?? 0);
-        this.#backlog -= row.key.length + row.value.length + freed + OVERHEAD_BYTES;
+        if (removal.isMove !== true) {
+          const freed = removal.key === undefined ? 0 : (bytes?.length ?? 0);
+          this.#backlog -= row.key.length + row.value.length + freed + OVERHEAD_BYTES;
+        }
         evictions.push(this.#operation(removal));
       }
     }
     return evictions;
   }
 
-  #operation({ change, key, meta }: RowRemoval): ChangeOperation {
-    return new ChangeOperation(key, change, (isRemoved) => {
-      if (isRemoved && key !== undefined && meta?.evictedLast === false) this.#options.evicted(key);
+  #operation({ change, key, meta, isMove }: RowRemoval): ChangeOperation {
+    return new ChangeOperation(key, change, (isMade) => {
+      if (isMade && isMove !== true && key !== undefined && meta?.evictedLast === false)
+        this.#options.evicted(key);
     });
   }
 }

@@ -7,7 +7,7 @@ import { AREA, inArea } from "./layout/disk-key.ts";
 import { ChangeOperation } from "./operation.ts";
 
 /** Raise it whenever an older version would misread what a newer one writes. */
-const FORMAT = 1;
+const FORMAT = 2;
 const KEY = inArea(AREA.about, Buffer.from("format"));
 
 /** Writes the version into a new store. Throws ConnectionError for another version or another application's data. */

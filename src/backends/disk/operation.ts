@@ -20,7 +20,9 @@ export interface View {
   get(key: DiskKey): Buffer | undefined;
   /** What is known of the record under a key, in the same snapshot; undefined for none or a damaged one. */
   meta(key: DiskKey): RecordMeta | undefined;
-  /** What an earlier operation of the same commit writes unconditionally. */
+  /** Whether a write may keep the rows of the record it replaces: the commit holds only if that one is still there. */
+  readonly keepsRows: boolean;
+  /** What an earlier operation of the same commit writes. */
   pendingWrite(key: string): RecordMeta | undefined;
 }
 
@@ -59,8 +61,8 @@ export class WriteOperation implements Operation {
 
   plan(view: View): Plan {
     const key = recordKey(this.key);
-    const next = encodeStored(key, this.#item, view.now);
     const before = view.pendingWrite(this.key) ?? view.meta(key);
+    const next = encodeStored(key, this.#item, view.now, view.keepsRows ? before : undefined);
     return { change: putRecord(key, next, before), result: next };
   }
 

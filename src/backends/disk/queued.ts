@@ -1,5 +1,5 @@
 // Operations that wait for their commit, and their planned changes.
-import type { Change } from "./change.ts";
+import type { Change, Condition } from "./change.ts";
 import type { RecordMeta } from "./layout/stored-record.ts";
 import type { Operation } from "./operation.ts";
 
@@ -19,6 +19,8 @@ export interface Plans {
   readonly planned: readonly Planned[];
   /** Operations that need no change. */
   readonly done: readonly Queued[];
+  /** Of the whole commit. */
+  readonly condition: Condition | undefined;
 }
 
 /** The latest deadline in a batch. Evictions have none and must not hide that a commit hangs. */

@@ -37,7 +37,7 @@ export class StaleRows {
       const bytes = this.#environment.read(row.value);
       bytesRead += bytes?.length ?? 0;
       this.#examined.set(evictedLast, row.key);
-      const { change, key, meta } = removalFor(row, bytes);
+      const { change, key, meta } = removalFor(row, bytes, () => false);
       if (meta !== undefined) continue;
       isFound = true;
       this.#committer.add(new ChangeOperation(key, change), limitMs);

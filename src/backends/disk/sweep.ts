@@ -1,4 +1,4 @@
-// Removes expired records and stale rows in small steps while the process uses the store.
+// Removes expired records and stale rows, and moves rows that come too early, in small steps while the process uses the store.
 import type { Clock, Timer } from "../../core/clock.ts";
 import { removalFor } from "./change.ts";
 import type { Committer } from "./committer.ts";
@@ -60,15 +60,16 @@ export class Sweep {
   /** Returns whether there is more to remove. */
   #sweep(): boolean {
     if (this.#sweeps++ % SWEEPS_PER_READER_CHECK === 0) this.#environment.checkReaders();
-    const rows = this.#environment.rows(expiredBy(this.#clock.now()), MOST_AT_ONCE);
+    const now = this.#clock.now();
+    const rows = this.#environment.rows(expiredBy(now), MOST_AT_ONCE);
     let bytesRead = 0;
     for (const row of rows) {
       if (bytesRead >= MOST_BYTES_AT_ONCE) return true;
       const bytes = this.#environment.read(row.value);
       bytesRead += bytes?.length ?? 0;
-      const { change, key } = removalFor(row, bytes);
+      const { change, key } = removalFor(row, bytes, ({ expiresAt }) => expiresAt > now);
       this.#committer.add(new ChangeOperation(key, change), this.#limitMs);
     }
-    return this.#staleRows.remove(this.#clock.now(), this.#limitMs) || rows.length === MOST_AT_ONCE;
+    return this.#staleRows.remove(now, this.#limitMs) || rows.length === MOST_AT_ONCE;
   }
 }

@@ -115,6 +115,9 @@ describe("a bounded store", () => {
 });
 
 describe("an expired record", () => {
+  /** Its format and the mark of the latest commit. */
+  const ABOUT_STORE = 2;
+
   /** Records and rows in the file. */
   async function left(directory: string): Promise<number> {
     const environment = new Environment(await loadLmdb(), {
@@ -137,8 +140,8 @@ describe("an expired record", () => {
     await backend.writeMany([...items, item("kept"), item("later", undefined, 3_600_000)]);
     await clock.advance(10_000);
     expect(await backend.read("key1")).toBeUndefined();
-    // The store's own record, a record without expiry with one row, and one with two.
-    const present = 1 + 2 + 3;
+    // A record without expiry with one row, and one with two.
+    const present = ABOUT_STORE + 2 + 3;
     await until(
       async () => {
         await backend.read("kept");
@@ -161,8 +164,7 @@ describe("an expired record", () => {
       async () => {
         await backend.read("other");
         await clock.advance(1_000);
-        // The store's own record.
-        return (await left(directory)) === 1;
+        return (await left(directory)) === ABOUT_STORE;
       },
       { what: "the record and its rows are gone" },
     );
@@ -184,12 +186,12 @@ describe("an expired record", () => {
       await environment.store.put(key, bytes, 1);
     }
     await environment.close();
-    expect(await left(directory)).toBe(1 + 2 + 2);
+    expect(await left(directory)).toBe(ABOUT_STORE + 2 + 2);
     await until(
       async () => {
         await backend.read("key");
         await clock.advance(1_000);
-        return (await left(directory)) === 1 + 2;
+        return (await left(directory)) === ABOUT_STORE + 2;
       },
       { what: "the rows are gone" },
     );
@@ -219,7 +221,7 @@ describe("an expired record", () => {
       await clock.advance(1_000);
       expect(await backend.read("key")).toBeDefined();
     }
-    expect(await left(directory)).toBe(1 + 3);
+    expect(await left(directory)).toBe(ABOUT_STORE + 3);
     await backend.disconnect();
   });
 });

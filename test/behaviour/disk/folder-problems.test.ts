@@ -92,9 +92,9 @@ describe("a folder is rejected", () => {
     const { path } = prepareFolder(directory, "process");
     const store = openStore(await loadLmdb(), { path, isSynced: false, mapBytes: 2 ** 20 });
     const about = inArea(AREA.about, Buffer.from("format"));
-    await store.put(about, Buffer.from(JSON.stringify({ format: 2 })), 0);
+    await store.put(about, Buffer.from(JSON.stringify({ format: 1 })), 0);
     await store.close();
-    await expectRefusal(directory, /its format is version 2; this version of xcache reads version 1/);
+    await expectRefusal(directory, /its format is version 1; this version of xcache reads version 2/);
   });
 
   test("with a store of another durability, in either direction", async () => {

@@ -1,8 +1,8 @@
 // Index rows, committed with their records: by expiry for the sweep, by write time for eviction.
 //
-// The key of a row is its area, a time and the random version of the record; its value is the disk key of the record. When
-// two processes write a record at the same time, a stale row may remain; readers remove a row that does not
-// match its record.
+// The key of a row is its area, a time and the random version of the record; its value is the disk key of the record. A
+// record that is overwritten may keep its rows: they then come too early, and are moved when they are reached. When two
+// processes write a record at the same time, a stale row may remain; readers remove a row that does not match its record.
 import { TIME_LENGTH, TOKEN_LENGTH } from "../../../core/frame/frame-fields.ts";
 import { writeTime, writeToken } from "../../../core/frame/frame-writer.ts";
 import { AREA, type DiskKey, inArea, keyEncoder, rangeOf } from "./disk-key.ts";
@@ -12,7 +12,8 @@ const LOWEST_VERSION = "\0".repeat(TOKEN_LENGTH);
 const NOTHING = Buffer.alloc(0);
 
 /** Every row of one record; without an expiry row if it never expires. */
-export function rowsOf({ expiresAt, writtenAt, evictedLast, version }: RecordMeta): readonly Buffer[] {
+export function rowsOf({ evictedLast, rows }: RecordMeta): readonly Buffer[] {
+  const { expiresAt, writtenAt, version } = rows;
   const age = ageRow(writtenAt, evictedLast, version);
   return expiresAt === NEVER ? [age] : [age, expiryRow(expiresAt, version)];
 }
