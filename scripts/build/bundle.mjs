@@ -7,6 +7,9 @@ import { transformWithEsbuild } from "vite";
 
 const STORES = ["disk", "kv", "memcached"];
 
+/** What only sentinels and clusters need, below backends/kv. */
+const SEVERAL_SERVERS = ["cluster", "sentinel", "several-servers.js"];
+
 /** What looks at a cache: seldom used, and small. */
 const INSIGHT = ["advice", "metrics"];
 
@@ -47,7 +50,8 @@ export function entriesOf(root) {
  * @param {string} path Below the folder of modules.
  */
 function fileOf(path) {
-  const [folder = "", below = ""] = path.split("/");
+  const [folder = "", below = "", third = ""] = path.split("/");
+  if (below === "kv" && SEVERAL_SERVERS.includes(third)) return "kv-servers";
   if (folder === "backends") return STORES.includes(below) ? below : "store";
   if (folder === "cli") return below === "commands" ? undefined : "cli";
   if (INSIGHT.includes(folder)) return "insight";

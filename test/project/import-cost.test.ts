@@ -103,6 +103,16 @@ describe('import "xcache"', () => {
     ]);
   });
 
+  it("leaves sentinels and clusters until an address names them", () => {
+    const { files } = readWith("chunk/kv.js");
+    for (const part of ["class ClusterServers", "class SentinelServer"]) {
+      expect(readFileSync(join(DIST, "chunk/kv-servers.js"), "utf8")).toContain(part);
+      expect([...files.values()].filter((text) => text.includes(part))).toEqual([]);
+    }
+    const own = [...readWith("chunk/kv-servers.js").files.keys()].map((path) => path.slice(DIST.length + 1));
+    expect(own).toContain("chunk/kv.js");
+  });
+
   it("imports only node:net for Redis, which connects", () => {
     const { foreign } = readWith("chunk/kv.js");
     expect([...foreign]).toEqual(["node:net"]);

@@ -20,7 +20,7 @@ import { LazyModule } from "../../core/lazy-module.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { RemoteBackend } from "../wire/remote-backend.ts";
 import type { Changed, KvClient } from "./client.ts";
-import type { KvAddress } from "./open-router.ts";
+import type { KvAddress, SeveralServers } from "./open-router.ts";
 import type { LoginOptions } from "./server/login.ts";
 import { PushTrust } from "./server/push-trust.ts";
 
@@ -35,9 +35,16 @@ export interface KvOptions {
 
 const OPTION_NAMES: readonly (keyof KvOptions)[] = ["kvUrl", "username", "password"];
 
-type ClientModule = typeof import("./client.ts");
+interface ClientCode extends Pick<typeof import("./client.ts"), "KvClient"> {
+  readonly several?: SeveralServers;
+}
 
-const clientModule = new LazyModule(() => import("./client.ts"));
+const codeOfOneServer = new LazyModule<ClientCode>(() => import("./client.ts"));
+
+const codeOfSeveralServers = new LazyModule<ClientCode>(async () => {
+  const [{ KvClient }, several] = await Promise.all([import("./client.ts"), import("./several-servers.ts")]);
+  return { KvClient, several };
+});
 
 /**
  * Redis or Valkey: a single server, a master behind sentinels, or a cluster. Also opened by `redis://`, `valkey://` and their variants.
@@ -48,7 +55,7 @@ const clientModule = new LazyModule(() => import("./client.ts"));
  * const cache = new XCache({ backend, nearCache: true });
  * ```
  */
-export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements Backend {
+export class KvBackend extends RemoteBackend<ClientCode, KvClient> implements Backend {
   readonly name = "kv";
   readonly capabilities: Capabilities;
   readonly push: PushChannel;
@@ -60,7 +67,6 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
 
   /** Throws ConfigError for an address that is not one of Redis or Valkey. */
   constructor(options: KvOptions) {
-    super(clientModule);
     checkBackendOptions("KvBackend", options, OPTION_NAMES);
     const { kvUrl } = options;
     const address = parseStoreAddress(kvUrl);
@@ -70,6 +76,8 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
         `kvUrl must be an address of Redis or Valkey, got ${redactUrl(kvUrl)}`,
       );
     }
+    const namesSeveral = address.kind === "sentinel" || address.kind === "cluster";
+    super(namesSeveral ? codeOfSeveralServers : codeOfOneServer);
     this.#address = address;
     this.#login = checkedLogin({
       username: options.username === undefined ? address.username : options.username,
@@ -94,8 +102,8 @@ export class KvBackend extends RemoteBackend<ClientModule, KvClient> implements 
     };
   }
 
-  protected openClient(code: ClientModule, host: BackendHost): KvClient {
-    return new code.KvClient(this.#address, this.#login, host, this.#changed);
+  protected openClient(code: ClientCode, host: BackendHost): KvClient {
+    return new code.KvClient(this.#address, this.#login, host, this.#changed, code.several);
   }
 
   readManyThen(keys: readonly string[], isWatched: boolean, done: TakenMany, failed: Failed): void {

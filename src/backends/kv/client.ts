@@ -14,7 +14,7 @@ import { KvCommands } from "./commands/commands.ts";
 import { memoryUsage, nodeUsage } from "./commands/memory-usage.ts";
 import type { CommandLimits, CommandSender, Router } from "./commands/router.ts";
 import { WatchedSwaps } from "./commands/watched-swaps.ts";
-import { type KvAddress, openRouter } from "./open-router.ts";
+import { type KvAddress, openRouter, type SeveralServers } from "./open-router.ts";
 import { type Reply, ReplyError } from "./resp/reply.ts";
 import type { Answer, Connection } from "./server/connection.ts";
 import type { LoginOptions } from "./server/login.ts";
@@ -36,11 +36,18 @@ export class KvClient {
   #latest = 0;
   #closed = false;
 
-  constructor(address: KvAddress, login: LoginOptions, host: BackendHost, changed: Changed) {
+  constructor(
+    address: KvAddress,
+    login: LoginOptions,
+    host: BackendHost,
+    changed: Changed,
+    several?: SeveralServers,
+  ) {
     this.#host = host;
     this.#restrictions = new Restrictions(host.report);
     this.#router = openRouter(address, login, {
       host,
+      several,
       restrictions: this.#restrictions,
       onServer: (node, connection, setBack) => this.#onServer(node, connection, setBack),
       changed,

@@ -9,25 +9,27 @@ import type {
 } from "../../core/address/address.ts";
 import type { BackendHost } from "../../core/backend.ts";
 import { DEFAULT_PAUSES } from "../wire/reconnecting.ts";
-import { ClusterServers } from "./cluster/cluster.ts";
 import type { Router } from "./commands/router.ts";
 import { SingleServer } from "./commands/single-server.ts";
-import { SentinelServer } from "./sentinel/server.ts";
 import type { ConnectionSettings, Endpoint } from "./server/connection.ts";
 import { type LoginOptions, loginOf } from "./server/login.ts";
 import type { NodeHost } from "./server/node.ts";
 import { readTls } from "./server/tls.ts";
 
+export type SeveralServers = typeof import("./several-servers.ts");
+
 export type KvAddress = StandaloneAddress | SocketAddress | SentinelAddress | ClusterAddress;
 
 export interface RouterHost extends Pick<NodeHost, "onServer" | "changed" | "restrictions"> {
   readonly host: BackendHost;
+  /** Needed for an address of sentinels or of a cluster. */
+  readonly several: SeveralServers | undefined;
 }
 
 export function openRouter(
   address: KvAddress,
   login: LoginOptions,
-  { host, onServer, changed, restrictions }: RouterHost,
+  { host, several, onServer, changed, restrictions }: RouterHost,
 ): Router {
   const settings = settingsOf(address, login, host);
   const nodeHost: NodeHost = {
@@ -49,9 +51,8 @@ export function openRouter(
       return new SingleServer(() => endpoint, { ...nodeHost, isAlone: true });
     }
     case "cluster":
-      return new ClusterServers(address.hosts, nodeHost);
     case "sentinel":
-      return new SentinelServer(address, nodeHost);
+      return (several as SeveralServers).openServers(address, nodeHost);
   }
 }
 

@@ -12,7 +12,7 @@
 import type { Backend, ConnectedServer, ReplicationHistory } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { endOfTurn } from "../event-loop.ts";
-import type { Entry } from "../record.ts";
+import type { Entry, Token } from "../record.ts";
 import { deliver, isRefusal, type PendingInvalidation } from "./outbox.ts";
 import { REPLICATION_MS, type RecentInvalidations } from "./recent-invalidations.ts";
 
@@ -250,7 +250,7 @@ export class Failover {
   #entryOf(key: string, note: ServerIdentity): Entry {
     return {
       kind: "entry",
-      version: this.#clock.token(),
+      version: noteVersion(this.#clock),
       key,
       namespaceStamps: [],
       tags: [],
@@ -261,6 +261,10 @@ export class Failover {
     };
   }
 }
+
+/** A note is only ever overwritten, never compared and swapped, so its version need not come from node:crypto, which is slow to load. */
+const noteVersion = ({ random }: Clock): Token =>
+  String.fromCharCode(...Array.from({ length: 8 }, () => Math.floor(random() * 256)));
 
 /** A step back is dealt with once. */
 const withoutStep = ({ setBackFrom, ...server }: ConnectedServer): ConnectedServer => server;
