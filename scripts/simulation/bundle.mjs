@@ -17,11 +17,11 @@ const SOCKET = join(ROOT, "src/backends/wire/socket.ts");
 const SIMULATED_SOCKET = join(ROOT, "test/simulation/socket.ts");
 const SOURCES = join(ROOT, "src");
 
-/** What the sources get in place of Node's and V8's, and from which module. */
+/** What the sources get in place of Node's and V8's, and from which module. @type {Record<string, [string, string]>} */
 const REPLACED = {
-  nextTick: "turn.ts",
-  setImmediate: "turn.ts",
-  WeakMap: "weak-map.ts",
+  nextTick: ["nextTick", "turn.ts"],
+  setImmediate: ["setImmediate", "turn.ts"],
+  WeakMap: ["ValuesInKeys", "values-in-keys.ts"],
 };
 
 /** What the modules compile to, for the next bundle. @type {Map<string, string>} */
@@ -53,7 +53,10 @@ async function compile(path, source) {
 function importsOfReplaced(code) {
   const taken = Object.entries(REPLACED).filter(([name]) => new RegExp(`\\b${name}\\b`).test(code));
   return taken
-    .map(([name, file]) => `import { ${name} } from "${join(ROOT, "test/simulation", file)}";\n`)
+    .map(
+      ([name, [own, file]]) =>
+        `import { ${own} as ${name} } from "${join(ROOT, "test/simulation", file)}";\n`,
+    )
     .join("");
 }
 

@@ -13,7 +13,7 @@ class Present {
 
 const NOTHING = Symbol("nothing");
 
-export class WeakMap<K extends object, V> {
+export class ValuesInKeys<K extends object, V> {
   readonly has: (key: K) => boolean;
   readonly get: (key: K) => V | undefined;
   readonly set: (key: K, value: V) => this;
