@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { rollup } from "rollup";
+import { parseAst } from "rollup/parseAst";
 import { transformWithEsbuild } from "vite";
 
 /**
@@ -15,7 +16,13 @@ const ENTRY = join(ROOT, "test/simulation/index.ts");
 const SOCKET = join(ROOT, "src/backends/wire/socket.ts");
 const SIMULATED_SOCKET = join(ROOT, "test/simulation/socket.ts");
 const SOURCES = join(ROOT, "src");
-const TURN = join(ROOT, "test/simulation/turn.ts");
+
+/** What the sources get in place of Node's and V8's, and from which module. @type {Record<string, [string, string]>} */
+const REPLACED = {
+  nextTick: ["nextTick", "turn.ts"],
+  setImmediate: ["setImmediate", "turn.ts"],
+  WeakMap: ["ValuesInKeys", "values-in-keys.ts"],
+};
 
 /** What the modules compile to, for the next bundle. @type {Map<string, string>} */
 const compiled = new Map();
@@ -28,7 +35,7 @@ function removeWritten() {
 }
 
 /**
- * The library runs in turns of the simulated event loop.
+ * The library runs in turns of the simulated event loop, and leaves nothing behind that only a full collection would find.
  * @param {string} path @param {string} source
  */
 async function compile(path, source) {
@@ -39,8 +46,41 @@ async function compile(path, source) {
     sourcemap: false,
     ...(isOurs ? { define: { "process.nextTick": "nextTick" } } : {}),
   });
-  const taken = ["nextTick", "setImmediate"].filter((name) => new RegExp(`\\b${name}\\b`).test(code));
-  return isOurs && taken.length > 0 ? `import { ${taken.join(", ")} } from "${TURN}";\n${code}` : code;
+  return (isOurs ? importsOfReplaced(code) : "") + youngFunctions(code);
+}
+
+/** @param {string} code */
+function importsOfReplaced(code) {
+  const taken = Object.entries(REPLACED).filter(([name]) => new RegExp(`\\b${name}\\b`).test(code));
+  return taken
+    .map(
+      ([name, [own, file]]) =>
+        `import { ${own} as ${name} } from "${join(ROOT, "test/simulation", file)}";\n`,
+    )
+    .join("");
+}
+
+/**
+ * V8 takes a function that is assigned to a property for one that lasts, and allocates it in the old generation: there it keeps
+ * the world that it belongs to, long after its schedule. A function in an expression is not taken for one.
+ * @param {string} code
+ */
+function youngFunctions(code) {
+  if (!/\.#?[\w$]+ = (async\b|function\b|\(|[\w$]+ =>)/.test(code)) return code;
+  /** @type {{ at: number, text: string }[]} */
+  const added = [];
+  const visit = (/** @type {any} */ node) => {
+    if (typeof node !== "object" || node === null) return;
+    const { type, left, right } = node;
+    if (type === "AssignmentExpression" && left.type === "MemberExpression" && /Function/.test(right.type))
+      added.push({ at: right.start, text: "(0, " }, { at: right.end, text: ")" });
+    Object.values(node).forEach(visit);
+  };
+  visit(parseAst(code));
+  // From the last one, so that those before it stay where they are.
+  return added
+    .sort((one, other) => other.at - one.at)
+    .reduce((changed, { at, text }) => changed.slice(0, at) + text + changed.slice(at), code);
 }
 
 /**

@@ -85,8 +85,7 @@ const touch = (keys: readonly string[], { reads, writes }: Event): boolean =>
   keys.some((key) => reads.includes(key) || writes.includes(key));
 
 /** Which records a command reads and writes. */
-export function accesses(args: readonly Buffer[]): Pick<Event, "reads" | "writes"> {
-  const [command, ...names] = args.map(String) as [string, ...string[]];
+export function accesses([command, ...names]: readonly string[]): Pick<Event, "reads" | "writes"> {
   switch (command) {
     case "GET":
     case "MGET":

@@ -211,7 +211,7 @@ class Run {
           process,
           kind: "serve",
           step: { do: "serve", process, rank: 0, count: 1 },
-          ...accesses(link.toServer[0] as Buffer[]),
+          ...accesses(link.toServer[0] as string[]),
         });
       const local = (what: string, step: Step, kind: Event["kind"] = "local"): void =>
         void events.push({ thread: `${what} ${process}`, process, kind, step, reads: [], writes: [] });

@@ -1,13 +1,13 @@
 // The simulated network: connections whose bytes travel only when the scheduler lets them.
 import { ConnectionError } from "../../src/core/errors.ts";
-import { bytesOf, commandsIn, type ReplyBytes } from "./resp.ts";
+import { commandsIn } from "./resp.ts";
 import type { Client, Server } from "./server.ts";
 
 /** Something on its way to a client: a reply, a push, or the end of the connection. */
 interface Frame {
   /** How many commands had been executed anywhere when it was sent. */
   readonly sequence: number;
-  readonly bytes: ReplyBytes | undefined;
+  readonly text: string | undefined;
   /** The version of the lease that was in the way of a swap. */
   readonly lease?: string | undefined;
 }
@@ -25,7 +25,7 @@ export class Link implements Client {
   readonly server: Server;
   tracking: Client["tracking"] = "off";
   caching: Client["caching"];
-  readonly toServer: Buffer[][] = [];
+  readonly toServer: string[][] = [];
   readonly toClient: Frame[] = [];
   /** What is on its way waits until the scheduler releases it. */
   isHeld = false;
@@ -77,7 +77,7 @@ export class Link implements Client {
   /** The server executes the next commands. */
   serve(count: number): void {
     for (let left = count; left > 0 && this.toServer.length > 0; left--) {
-      const args = this.toServer.shift() as Buffer[];
+      const args = this.toServer.shift() as string[];
       if (this.isServerOpen) this.server.execute(this, args);
     }
     if (!this.isClientOpen && this.toServer.length === 0) this.#gone();
@@ -85,23 +85,22 @@ export class Link implements Client {
 
   /** The next frames reach the process. */
   deliver(count: number): void {
-    const parts: Buffer[] = [];
+    let arriving = "";
     let isEnd = false;
-    for (const { lease, sequence, bytes } of this.toClient.splice(0, count)) {
+    for (const { lease, sequence, text } of this.toClient.splice(0, count)) {
       if (lease !== undefined) this.#network.sawLease?.(this.process, lease, sequence);
-      if (bytes === undefined) isEnd = true;
-      else parts.push(bytesOf(bytes));
+      if (text === undefined) isEnd = true;
+      else arriving += text;
     }
-    const [first, second] = parts;
-    if (first !== undefined) this.end?.arrived(second === undefined ? first : Buffer.concat(parts));
+    if (arriving !== "") this.end?.arrived(Buffer.from(arriving, "latin1"));
     if (isEnd && this.isClientOpen) {
       this.end?.closed(undefined);
       this.destroy();
     }
   }
 
-  send(bytes: ReplyBytes, lease?: string): void {
-    if (this.isClientOpen) this.toClient.push({ sequence: this.#network.sequence, bytes, lease });
+  send(text: string, lease?: string): void {
+    if (this.isClientOpen) this.toClient.push({ sequence: this.#network.sequence, text, lease });
   }
 
   /** The server closes its end: the process notices when the news reaches it. */
@@ -109,7 +108,7 @@ export class Link implements Client {
     if (!this.isServerOpen) return;
     this.isServerOpen = false;
     this.toServer.length = 0;
-    if (this.isClientOpen) this.toClient.push({ sequence: this.#network.sequence, bytes: undefined });
+    if (this.isClientOpen) this.toClient.push({ sequence: this.#network.sequence, text: undefined });
     else this.#gone();
   }
 
@@ -125,6 +124,14 @@ export class Link implements Client {
     this.#network.links.delete(this);
   }
 }
+
+/** Whether commands of a process can reach the store on it now. */
+export const isServable = (link: Link, process: number): boolean =>
+  link.process === process && link.toServer.length > 0 && !(link.isHeld && link.isClientOpen);
+
+/** Whether something can reach a process on it now. */
+export const isDeliverable = (link: Link, process: number): boolean =>
+  link.process === process && link.toClient.length > 0 && !link.isHeld;
 
 /** An attempt to connect that has not reached the server yet. */
 export interface Attempt {
@@ -161,14 +168,12 @@ export class Network {
 
   /** Those with commands that can reach the store now. */
   servable(process: number): Link[] {
-    return this.#linksWith(
-      (link) => link.process === process && link.toServer.length > 0 && !(link.isHeld && link.isClientOpen),
-    );
+    return this.#linksWith((link) => isServable(link, process));
   }
 
   /** Those with something that can reach the process now. */
   deliverable(process: number): Link[] {
-    return this.#linksWith((link) => link.process === process && link.toClient.length > 0 && !link.isHeld);
+    return this.#linksWith((link) => isDeliverable(link, process));
   }
 
   /** What a process has certainly heard of: everything up to this sequence number. */

@@ -1,5 +1,6 @@
 // Chooses what happens next: draws the steps of a schedule, repeats given ones, and lets a world come to rest.
 import { seededRandom } from "../../src/testing/manual-clock.ts";
+import { isServable } from "./network.ts";
 import { drawOperation } from "./operations.ts";
 import type { Plan } from "./plan.ts";
 import { ALL, type Step } from "./steps.ts";
@@ -81,12 +82,15 @@ class Walk {
   #addMessages(): void {
     const world = this.#world;
     for (let process = 0; process < world.processes.length; process++) {
-      if (world.attempts(process).length > 0) this.#add(8, { do: "connect", process });
-      for (const [rank, link] of world.servable(process).entries()) {
+      if (world.isConnecting(process)) this.#add(8, { do: "connect", process });
+      let rank = 0;
+      for (const link of world.network.links) {
+        if (!isServable(link, process)) continue;
         const weight = link.isClientOpen ? 8 : 0.6;
-        this.#add(weight, { do: "serve", process, rank, count: this.#count() });
+        this.#add(weight, { do: "serve", process, rank: rank++, count: this.#count() });
       }
-      for (const rank of world.deliverable(process).keys())
+      if (!world.isDeliverable(process)) continue;
+      for (rank = 0; rank < world.deliverable(process).length; rank++)
         this.#add(8, { do: "deliver", process, rank, count: this.#count() });
     }
     for (const rank of world.calls.endable().keys()) this.#add(this.#plan.loadEnds, { do: "load", rank });
@@ -194,9 +198,9 @@ export async function deliverAll(world: World, endLoads: boolean): Promise<void>
       if (world.apply(step)) isQuiet = false;
     };
     for (let process = 0; process < world.processes.length; process++) {
-      act({ do: "connect", process });
-      act({ do: "serve", process, rank: 0, count: ALL });
-      act({ do: "deliver", process, rank: 0, count: ALL });
+      if (world.isConnecting(process)) act({ do: "connect", process });
+      if (world.isServable(process)) act({ do: "serve", process, rank: 0, count: ALL });
+      if (world.isDeliverable(process)) act({ do: "deliver", process, rank: 0, count: ALL });
     }
     if (isQuiet && endLoads) act({ do: "load", rank: 0 });
     if (isQuiet) return;

@@ -2,10 +2,11 @@
 //
 // It executes commands one at a time, as Redis does. What crosses it are the real frames of the real client.
 import { VERSION_OFFSET } from "../../src/core/frame/frame.ts";
-import { bulk, EMPTIED, error, invalidation, list, NULL, number, OK, type ReplyBytes, text } from "./resp.ts";
+import { bulk, EMPTIED, error, invalidation, list, NULL, number, OK, text } from "./resp.ts";
 
 export interface Kept {
-  readonly frame: Buffer;
+  /** With a character for each byte. */
+  readonly frame: string;
   /** In the server's time; Infinity: never. */
   readonly expires: number;
 }
@@ -19,7 +20,7 @@ export interface Client {
   /** The argument of CLIENT CACHING, which applies to the next command. */
   caching: "yes" | "no" | undefined;
   /** `lease`: the version of the lease that was in the way. */
-  send(reply: ReplyBytes, lease?: string): void;
+  send(reply: string, lease?: string): void;
   /** The server closes it: nothing that arrives on it later is executed. */
   close(): void;
 }
@@ -39,10 +40,12 @@ const WRITES: ReadonlySet<string> = new Set(["SET", "GETDEL", "DEL"]);
 const READONLY = error("READONLY You can't write against a read only replica.");
 
 /** The first byte of a lease's frame. */
-export const LEASE = 0x92;
+const LEASE = "\x92";
 
-export const versionOf = (frame: Buffer): string =>
-  frame.toString("latin1", VERSION_OFFSET, VERSION_OFFSET + VERSION_LENGTH);
+export const isLease = (frame: string): boolean => frame.startsWith(LEASE);
+
+export const versionOf = (frame: string): string =>
+  frame.slice(VERSION_OFFSET, VERSION_OFFSET + VERSION_LENGTH);
 
 export class Server {
   readonly name: string;
@@ -138,9 +141,9 @@ export class Server {
     if (this.records.delete(key)) this.#changed(key);
   }
 
-  execute(client: Client, args: readonly Buffer[]): void {
+  execute(client: Client, args: readonly string[]): void {
     this.#host.executed();
-    const command = (args[0] as Buffer).toString("latin1").toUpperCase();
+    const command = (args[0] as string).toUpperCase();
     this.#executing = client;
     const reply = this.#reply(client, command, args);
     if (command !== "CLIENT") client.caching = undefined;
@@ -153,8 +156,8 @@ export class Server {
     for (const key of pushes) client.send(invalidation(key));
   }
 
-  #reply(client: Client, command: string, args: readonly Buffer[]): ReplyBytes {
-    const key = args.length > 1 ? (args[1] as Buffer).toString("latin1") : "";
+  #reply(client: Client, command: string, args: readonly string[]): string {
+    const key = args[1] ?? "";
     if (this.isReplica && WRITES.has(command)) return READONLY;
     switch (command) {
       case "GET":
@@ -163,12 +166,12 @@ export class Server {
       case "MGET":
         return list(
           args.slice(1).map((name) => {
-            this.#track(client, name.toString("latin1"));
-            return bulk(this.#frame(name.toString("latin1")));
+            this.#track(client, name);
+            return bulk(this.#frame(name));
           }),
         );
       case "SET":
-        this.#write(key, args[2] as Buffer, args.length > 4 ? String(args[4]) : "");
+        this.#write(key, args[2] as string, args[4] ?? "");
         return OK;
       case "GETDEL": {
         const frame = this.#frame(key);
@@ -176,20 +179,18 @@ export class Server {
         return bulk(frame);
       }
       case "DEL":
-        return number(args.slice(1).filter((name) => this.#remove(name.toString("latin1"))).length);
+        return number(args.slice(1).filter((name) => this.#remove(name)).length);
       case "TOUCH":
-        return number(
-          args.slice(1).filter((name) => this.#frame(name.toString("latin1")) !== undefined).length,
-        );
+        return number(args.slice(1).filter((name) => this.#frame(name) !== undefined).length);
       case "EVALSHA":
       case "EVAL":
         return this.#swap(args);
       case "GETRANGE":
-        return bulk(this.#frame(key)?.subarray(Number(args[2]), Number(args[3]) + 1) ?? Buffer.alloc(0));
+        return text((this.#frame(key) ?? "").slice(Number(args[2]), Number(args[3]) + 1));
       case "STRLEN":
         return number(this.#frame(key)?.length ?? 0);
       case "SCAN":
-        return this.#scan(String(args[3]));
+        return this.#scan(args[3] as string);
       case "PING":
         return "+PONG\r\n";
       case "TIME":
@@ -199,7 +200,7 @@ export class Server {
       case "HELLO":
         return this.#hello(client);
       case "CLIENT":
-        return this.#client(client, args.slice(1).map(String));
+        return this.#client(client, args.slice(1));
       case "SELECT":
         return OK;
       default:
@@ -208,28 +209,30 @@ export class Server {
   }
 
   /** The compare-and-swap of src/backends/kv/commands/commands.ts. */
-  #swap(args: readonly Buffer[]): ReplyBytes {
+  #swap(args: readonly string[]): string {
     // A client finds out whether scripts are allowed.
-    if (String(args[2]) === "0") return number(1);
-    const [key, expected, next, lifetime] = [
-      String(args[3]),
-      args[4] as Buffer,
-      args[5] as Buffer,
-      String(args[6]),
+    if (args[2] === "0") return number(1);
+    const [, , , key, expected, next, lifetime] = args as [
+      string,
+      string,
+      string,
+      string,
+      string,
+      string,
+      string,
     ];
     const present = this.#frame(key);
-    const version = present?.subarray(VERSION_OFFSET, VERSION_OFFSET + VERSION_LENGTH) ?? Buffer.alloc(0);
-    if (!version.equals(expected)) {
-      if (present?.[0] === LEASE) this.#lease = versionOf(present);
+    if ((present === undefined ? "" : versionOf(present)) !== expected) {
+      if (present !== undefined && isLease(present)) this.#lease = versionOf(present);
       return bulk(present);
     }
     if (this.isReplica) return READONLY;
-    if (next.length === 0) this.#remove(key);
+    if (next === "") this.#remove(key);
     else this.#write(key, next, lifetime);
     return number(1);
   }
 
-  #frame(key: string): Buffer | undefined {
+  #frame(key: string): string | undefined {
     const kept = this.records.get(key);
     if (kept === undefined) return undefined;
     if (kept.expires > this.#host.now()) return kept.frame;
@@ -238,7 +241,7 @@ export class Server {
     return undefined;
   }
 
-  #write(key: string, frame: Buffer, lifetime: string): void {
+  #write(key: string, frame: string, lifetime: string): void {
     const expires = lifetime === "" ? Number.POSITIVE_INFINITY : this.#host.now() + Number(lifetime);
     this.records.set(key, { frame, expires });
     this.#changed(key);
@@ -279,13 +282,13 @@ export class Server {
   }
 
   /** All at once; a real server's cursor gives no stronger promise than that every lasting key is returned. */
-  #scan(pattern: string): ReplyBytes {
+  #scan(pattern: string): string {
     const prefix = pattern.slice(0, -1).replaceAll("\\", "");
     const keys = [...this.records.keys()].filter((key) => key.startsWith(prefix) && this.#frame(key));
     return list([text("0"), list(keys.map(text))]);
   }
 
-  #time(): ReplyBytes {
+  #time(): string {
     const now = this.#host.now();
     return list([text(String(Math.floor(now / 1_000))), text(String(Math.floor((now % 1_000) * 1_000)))]);
   }
@@ -304,11 +307,11 @@ export class Server {
     ].join("\r\n");
   }
 
-  #hello(client: Client): ReplyBytes {
+  #hello(client: Client): string {
     return `%3\r\n${text("server")}${text("redis")}${text("proto")}${number(3)}${text("id")}${number(client.id)}`;
   }
 
-  #client(client: Client, [sub = "", ...rest]: readonly string[]): ReplyBytes {
+  #client(client: Client, [sub = "", ...rest]: readonly string[]): string {
     switch (sub.toUpperCase()) {
       case "TRACKING":
         client.tracking =
@@ -326,7 +329,7 @@ export class Server {
     }
   }
 
-  #kill(id: number): ReplyBytes {
+  #kill(id: number): string {
     const victim = this.clients.get(id);
     if (victim === undefined) return number(0);
     this.drop(victim);

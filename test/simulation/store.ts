@@ -4,7 +4,7 @@ import { decodeRecord, encodeRecord } from "../../src/core/frame/frame.ts";
 import { spelling, TAG_GROUPS } from "../../src/core/keys.ts";
 import type { StoreRecord } from "../../src/core/record.ts";
 import { Network } from "./network.ts";
-import { type Kept, LEASE, type Records, Server, versionOf } from "./server.ts";
+import { isLease, type Kept, type Records, Server, versionOf } from "./server.ts";
 import type { SimulatedTime } from "./time.ts";
 
 export interface StoreSettings {
@@ -112,7 +112,7 @@ export class Store {
   /** Whether it holds a lease that has not lapsed. */
   hasLease(): boolean {
     for (const [key, { frame }] of this.network.master.records) {
-      const record = frame[0] === LEASE ? this.#record(key) : undefined;
+      const record = isLease(frame) ? this.#record(key) : undefined;
       if (record?.kind === "lease" && record.expires > this.#now) return true;
     }
     return false;
@@ -122,7 +122,7 @@ export class Store {
   leaseOf(namespace: string, key: string): string | undefined {
     const names = namespace === "" ? ROOT : ROOT.child(namespace);
     const frame = this.network.master.records.get(names.entry(key))?.frame;
-    return frame?.[0] === LEASE ? versionOf(frame) : undefined;
+    return frame !== undefined && isLease(frame) ? versionOf(frame) : undefined;
   }
 
   /** The value that a process without any memory of its own would read. */
@@ -146,7 +146,9 @@ export class Store {
 
   #record(key: string): StoreRecord | undefined {
     const kept = this.network.master.records.get(key);
-    return kept === undefined || kept.expires <= this.#now ? undefined : decodeRecord(kept.frame, key);
+    return kept === undefined || kept.expires <= this.#now
+      ? undefined
+      : decodeRecord(Buffer.from(kept.frame, "latin1"), key);
   }
 
   #resyncReplica(keepsConnections = false): void {
@@ -178,7 +180,7 @@ function groupStamps(now: number): Records {
     for (let group = 0; group < TAG_GROUPS; group++) {
       const expires = now + 48 * 3_600_000;
       const version = `g${String(group).padStart(7, "0")}`;
-      const frame = Buffer.from(encodeRecord({ kind: "stamp", version, expires }));
+      const frame = Buffer.from(encodeRecord({ kind: "stamp", version, expires })).toString("latin1");
       records.set(names.groupStamp(group), { frame, expires });
     }
   }

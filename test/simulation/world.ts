@@ -3,7 +3,7 @@ import { Calls } from "./calls.ts";
 import type { Violation } from "./checker.ts";
 import type { Check } from "./checks.ts";
 import { type Call, History, type Moment } from "./history.ts";
-import type { Link, Network } from "./network.ts";
+import { isDeliverable, isServable, type Link, type Network } from "./network.ts";
 import { describeOperation, type Operation, type OperationSettings } from "./operations.ts";
 import { type ProcessSettings, SimulatedProcess } from "./process.ts";
 import { useNetwork } from "./socket.ts";
@@ -155,6 +155,23 @@ export class World {
   /** Connections of a process on which something can reach it now. */
   deliverable(process: number): Link[] {
     return this.processes[process]?.state === "running" ? this.network.deliverable(process) : [];
+  }
+
+  isConnecting(process: number): boolean {
+    const { attempts } = this.network;
+    if (attempts.length === 0 || this.processes[process]?.state !== "running") return false;
+    return attempts.some((attempt) => attempt.process === process);
+  }
+
+  isServable(process: number): boolean {
+    for (const link of this.network.links) if (isServable(link, process)) return true;
+    return false;
+  }
+
+  isDeliverable(process: number): boolean {
+    if (this.processes[process]?.state !== "running") return false;
+    for (const link of this.network.links) if (isDeliverable(link, process)) return true;
+    return false;
   }
 
   attempts(process: number) {
