@@ -149,6 +149,12 @@ export const systemClock: Clock = {
   random: Math.random,
 };
 
+/** For times that are compared with those that other libraries have read from `performance`. */
+export const performanceClock: Clock = {
+  ...systemClock,
+  now: () => performance.timeOrigin + performance.now(),
+};
+
 /** Resolves after `ms`, or as soon as one of the signals aborts. */
 export function pause(clock: Clock, ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CacheEntry, CacheHandler } from "next/cache.js";
 import { IncrementalCache } from "next/dist/server/lib/incremental-cache/index.js";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Clock } from "../../src/core/clock.ts";
 import { BackendError, ConfigError } from "../../src/core/errors.ts";
 import { type NextCacheOptions, nextCacheHandler, nextUseCacheHandler } from "../../src/ecosystem/next.ts";
@@ -365,6 +365,20 @@ describe('a "use cache" entry', () => {
     await set();
     expect(await read(other)).toEqual(["text", 60]);
     await one.updateTags([]);
+  });
+
+  test("is compared with its tags by the clock that Next reads", async () => {
+    const real = performance.now.bind(performance);
+    const ahead = vi.spyOn(performance, "now").mockImplementation(() => real() + 60_000);
+    try {
+      const handler = nextUseCacheHandler(caches.open());
+      const timestamp = performance.timeOrigin + performance.now();
+      await handler.set("key", entry("text", { timestamp }));
+      await handler.updateTags(["_N_T_/path"]);
+      expect(await read(handler, ["_N_T_/path"])).toBeUndefined();
+    } finally {
+      ahead.mockRestore();
+    }
   });
 
   test("is found under very long keys and keys of binary arguments", async () => {

@@ -6,7 +6,7 @@ import type {
   CacheHandlerValue,
   CacheHandler as NextHandler,
 } from "next/dist/server/lib/incremental-cache/index.js";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import { type Clock, performanceClock } from "../../core/clock.ts";
 import type { CacheSource } from "../cache-source.ts";
 import { type HandlerStore, type NextCacheOptions, openHandlerStore } from "./options.ts";
 
@@ -38,7 +38,7 @@ const STALE_AFTER_SECONDS = 1;
 export function nextCacheHandler(
   source: CacheSource,
   options: NextCacheOptions = {},
-  clock: Clock = systemClock,
+  clock: Clock = performanceClock,
 ): new (
   context: CacheHandlerContext,
 ) => NextHandler {

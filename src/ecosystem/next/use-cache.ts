@@ -1,6 +1,6 @@
 // `cacheHandlers` of Next 15.3 and later: the results of `"use cache"`.
 import { createHash } from "node:crypto";
-import { type Clock, systemClock } from "../../core/clock.ts";
+import { type Clock, performanceClock } from "../../core/clock.ts";
 import type { CacheSource } from "../cache-source.ts";
 import { type NextCacheOptions, openHandlerStore } from "./options.ts";
 
@@ -52,7 +52,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 export function nextUseCacheHandler(
   source: CacheSource,
   options: Omit<NextCacheOptions, "buildId" | "keepStale"> = {},
-  clock: Clock = systemClock,
+  clock: Clock = performanceClock,
 ): UseCacheHandler {
   const { entries, maxAge, orMiss } = openHandlerStore(source, options, clock);
   /** Stores in flight: a read of the same key waits for them. */
