@@ -174,14 +174,14 @@ export class Table<S extends EntryTags> implements PageHost {
     return held.value;
   }
 
-  /** Whether hits may go by without a look at the clock or the log. */
-  get #mayPass(): boolean {
+  /** Whether hits may go by without a look at the clock or the log. A method: V8 looks a private getter up for every call. */
+  #mayPass(): boolean {
     return this.onOccupied !== undefined && (!this.recordsUses || this.#sampling.isSparse);
   }
 
   /** Whether every unboxed value is fresh. While hits may pass, one reading of the clock answers for several. */
   #isBeforeHorizon(): boolean {
-    if (!this.#mayPass) {
+    if (!this.#mayPass()) {
       this.#reading = this.clock.coarse();
       this.#answers = 0;
     } else if (this.#answers <= 0) {
@@ -196,7 +196,7 @@ export class Table<S extends EntryTags> implements PageHost {
 
   /** Whether to record a hit on an unboxed value; also decides how many of the next pass. */
   #isRecorded(): boolean {
-    if (!this.#mayPass) {
+    if (!this.#mayPass()) {
       this.unchecked = 0;
       return this.recordsUses;
     }
@@ -211,7 +211,7 @@ export class Table<S extends EntryTags> implements PageHost {
   #sampleUse(page: Page, key: string): void {
     if (!this.recordsUses || --this.unchecked >= 0) return;
     this.unchecked = 0;
-    if (!this.#mayPass || this.#sampling.takes()) this.recordUse(page, key);
+    if (!this.#mayPass() || this.#sampling.takes()) this.recordUse(page, key);
   }
 
   recordUse(page: Page, key: string): void {

@@ -9,6 +9,10 @@ import { decode } from "./url-options.ts";
 const EXAMPLE = "redis://localhost:6379/0";
 const LONGEST_SHOWN = 120;
 
+/** Most addresses are ASCII: the classes of Unicode are then not collected. */
+const PRINTABLE = /^[!-~]*$/;
+const PLAIN_HOST_NAME = /^[\w.-]+$/;
+
 const unencoded = unicodePattern(String.raw`[\s\p{Cc}]`);
 const hostName = unicodePattern(String.raw`^[\p{L}\p{N}._-]+$`);
 
@@ -35,7 +39,8 @@ export function splitAddress(url: unknown, label: string): Parts {
   }
   const match = /^([a-z][a-z0-9+.-]*):\/\/([^/?]*)([^?]*)\??(.*)$/is.exec(url);
   if (match === null) return fail(`a store address must begin with a scheme, as in ${EXAMPLE}`);
-  if (unencoded().test(url)) return fail("white space and control characters must be percent-encoded");
+  if (!PRINTABLE.test(url) && unencoded().test(url))
+    return fail("white space and control characters must be percent-encoded");
   if (url.includes("#")) return fail("a # must be percent-encoded as %23");
   const [, scheme = "", authority = "", path = "", query = ""] = match;
   return { label, scheme: scheme.toLowerCase(), authority, path, query, fail };
@@ -71,7 +76,8 @@ function readHost(text: string, defaultPort: number, fail: Parts["fail"]): HostP
   const [, host = "", port] = bracketed ?? /^([^:]*)(?::(.*))?$/.exec(text) ?? [];
   if (host === "") return fail("a host is missing");
   if (bracketed !== null && !isIPv6(host)) return fail("the host in brackets must be an IPv6 address");
-  if (bracketed === null && !hostName().test(host)) return fail("a host name contains an invalid character");
+  if (bracketed === null && !PLAIN_HOST_NAME.test(host) && !hostName().test(host))
+    return fail("a host name contains an invalid character");
   if (bracketed === null && port?.includes(":"))
     return fail("an IPv6 host must be in brackets, as in [::1]:6379");
   if (port === undefined) return { host, port: defaultPort };

@@ -51,7 +51,7 @@ export class WaitingCall {
 
   /** Whether it has a timeout: it may end before the load does. */
   get mayEndEarly(): boolean {
-    return this.#request.hardTimeoutMs !== Number.POSITIVE_INFINITY || this.#hasSoftTimeout;
+    return this.#request.hardTimeoutMs !== Number.POSITIVE_INFINITY || this.#hasSoftTimeout();
   }
 
   /**
@@ -65,7 +65,7 @@ export class WaitingCall {
 
   async #timedOutcome<O>(load: PendingLoad, outcome: Promise<Outcome | O>): Promise<Outcome | O> {
     const { softTimeoutMs } = this.#request;
-    if (this.#hasSoftTimeout) {
+    if (this.#hasSoftTimeout()) {
       const early = await withDeadline(this.#clock, this.#leftOf(softTimeoutMs), outcome, () => undefined, {
         holdsProcess: true,
       });
@@ -94,12 +94,12 @@ export class WaitingCall {
   async staleOnError(load: PendingLoad): Promise<Loaded | undefined> {
     const { staleIfErrorMs } = this.#request;
     // A store that failed during this call, or was already read while it waited, is not read a second time.
-    if (this.#isLate && this.#hasSoftTimeout) return undefined;
+    if (this.#isLate && this.#hasSoftTimeout()) return undefined;
     if (staleIfErrorMs === 0 || load.storeFailed) return undefined;
     return usable(await this.#find(), staleIfErrorMs);
   }
 
-  get #hasSoftTimeout(): boolean {
+  #hasSoftTimeout(): boolean {
     return this.#request.softTimeoutMs < this.#request.hardTimeoutMs;
   }
 

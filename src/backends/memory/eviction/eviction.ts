@@ -157,7 +157,7 @@ export class Eviction {
     this.#windowSize++;
     this.#queue.push(slot);
     if (this.#queue.length > 2 * this.#windowSize + SHORTEST_PERIOD) this.#tidyQueue();
-    while (this.#windowSize > this.#windowTarget) this.#promote(this.#oldest());
+    while (this.#windowSize > this.#windowTarget()) this.#promote(this.#oldest());
     this.#noteOlderHalf();
   }
 
@@ -193,7 +193,7 @@ export class Eviction {
       const slot = this.#replaceable(arriving, this.#ghost, kept);
       if (slot !== NONE) return slot;
     }
-    if (this.#windowSize >= this.#windowTarget) {
+    if (this.#windowSize >= this.#windowTarget()) {
       const newcomer = this.#oldest();
       if (newcomer !== kept) {
         if (this.#host.isSpent(newcomer)) return newcomer;
@@ -257,14 +257,14 @@ export class Eviction {
     return (tick - this.#lastUses[slot]!) & 0xffff;
   }
 
-  get #windowTarget(): number {
+  #windowTarget(): number {
     return Math.max(1, Math.floor(this.#entries * this.#windowShare));
   }
 
   /** The count that the key had when it left; also updates the statistics of returning keys. */
   #recalled(slot: number): number {
     if (this.#ghost === undefined) return 0;
-    const recalled = this.#ghost.recall(this.#host.hashOf(slot), this.#windowTarget);
+    const recalled = this.#ghost.recall(this.#host.hashOf(slot), this.#windowTarget());
     const count = recalledCount(recalled);
     if (wasPushedOut(recalled)) this.#returned += count;
     if (leftWindowRecently(recalled)) this.#regrets++;
@@ -338,7 +338,7 @@ export class Eviction {
 
   /** Notes which entries have come into the older half of the window. */
   #noteOlderHalf(): void {
-    const older = this.#queue.length - (this.#windowTarget >> 1);
+    const older = this.#queue.length - (this.#windowTarget() >> 1);
     for (; this.#olderHalf < older; this.#olderHalf++) {
       const slot = this.#queue.at(this.#olderHalf);
       const state = this.#states[slot]!;
