@@ -75,6 +75,9 @@ export class Calls {
       // Connections are ready that were opened after the store's last failure.
       isUp: areEnough(links.filter((link) => link.isIdle && link.since > failedAt)),
       frozenMs: 0,
+      end: undefined,
+      value: undefined,
+      error: undefined,
     };
     history.calls.push(call);
     this.#run(process, call).then(
@@ -169,6 +172,9 @@ export class Calls {
       heard: this.#host.network.heardBy(process.index),
       lease: this.#host.store.leaseOf(namespace, key),
       stale: context.stale as string | undefined,
+      end: undefined,
+      outcome: undefined,
+      error: undefined,
     };
     this.#host.history.loads.push(run);
     this.#host.note(() => {

@@ -20,9 +20,9 @@ export interface Call {
   readonly start: Moment;
   /** Which of the earlier calls' outcomes this process had certainly heard of: the highest sequence number. */
   readonly heard: number;
-  end?: Moment;
-  value?: string | undefined;
-  error?: Error;
+  end: Moment | undefined;
+  value: string | undefined;
+  error: Error | undefined;
   /** The store could be reached when it began. */
   readonly isReachable: boolean;
   /** Its process was connected when it began, and nothing had failed since. */
@@ -45,9 +45,9 @@ export interface LoadRun {
   readonly lease: string | undefined;
   /** What it got as `context.stale`. */
   readonly stale: string | undefined;
-  end?: Moment;
-  outcome?: "value" | "error" | "skip" | "undefined";
-  error?: Error;
+  end: Moment | undefined;
+  outcome: "value" | "error" | "skip" | "undefined" | undefined;
+  error: Error | undefined;
 }
 
 /** Something that was done to the store, the network or a process. */

@@ -143,7 +143,7 @@ export class Server {
 
   execute(client: Client, args: readonly string[]): void {
     this.#host.executed();
-    const command = (args[0] as string).toUpperCase();
+    const command = args[0] as string;
     this.#executing = client;
     const reply = this.#reply(client, command, args);
     if (command !== "CLIENT") client.caching = undefined;

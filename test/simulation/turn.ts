@@ -16,6 +16,9 @@ export function setImmediate<A extends readonly unknown[]>(run: (...args: A) => 
   immediates.push(() => run(...args));
 }
 
+/** `queueMicrotask` creates an asynchronous resource for each callback. */
+const REACHED = Promise.resolve();
+
 /** How many of them had been when it was last looked whether anything is left. */
 let seen = 0;
 
@@ -38,7 +41,7 @@ function settle(resolve: () => void): void {
       immediate();
     }
     // From a promise: what this tick and those before it have left to promises comes first.
-    queueMicrotask(lookAgain);
+    REACHED.then(lookAgain);
   };
   const lookAgain = (): void => process.nextTick(look);
   lookAgain();

@@ -227,19 +227,19 @@ export class World {
         if (value === undefined) continue;
         const start = this.moment;
         this.note(() => `the store holds ${value} for ${key}`);
-        const operation: Operation = { do: "get", key, namespace };
-        const heard = Number.POSITIVE_INFINITY;
-        const end = this.moment;
-        const observer = {
+        this.history.calls.push({
           id: "observed",
           process: -1,
-          operation,
-          heard,
+          operation: { do: "get", key, namespace },
+          start,
+          heard: Number.POSITIVE_INFINITY,
           isReachable: true,
           isUp: true,
           frozenMs: 0,
-        };
-        this.history.calls.push({ ...observer, start, end, value });
+          end: this.moment,
+          value,
+          error: undefined,
+        });
       }
     }
   }
