@@ -24,7 +24,7 @@ export function createCopier(limits: CodecLimits): Copier {
 const DEEPEST = 32;
 
 /** `most`: characters, bytes and members of the copy, all of them together. */
-export function valueBeginning(value: unknown, most: number): Beginning {
+function valueBeginning(value: unknown, most: number): Beginning {
   const copying = new BoundedCopy(most);
   const copy = copying.of(value, 0);
   const members = membersOf(value);

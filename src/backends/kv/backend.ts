@@ -42,8 +42,11 @@ interface ClientCode extends Pick<typeof import("./client.ts"), "KvClient"> {
 const codeOfOneServer = new LazyModule<ClientCode>(() => import("./client.ts"));
 
 const codeOfSeveralServers = new LazyModule<ClientCode>(async () => {
-  const [{ KvClient }, several] = await Promise.all([import("./client.ts"), import("./several-servers.ts")]);
-  return { KvClient, several };
+  const [{ KvClient }, { openServers }] = await Promise.all([
+    import("./client.ts"),
+    import("./several-servers.ts"),
+  ]);
+  return { KvClient, several: { openServers } };
 });
 
 /**
