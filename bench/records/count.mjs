@@ -19,6 +19,7 @@ const CASES = {
   "get, memory": { store: "memory", call: "get" },
   "getOrSet, memory": { store: "memory", call: "getOrSet" },
   "cached, memory": { store: "memory", call: "cached" },
+  "cached without options, memory": { store: "memory", call: "plain" },
   "get, near tier": { store: "near", call: "get" },
   "getOrSet, near tier": { store: "near", call: "getOrSet" },
   "cached, near tier": { store: "near", call: "cached" },
@@ -41,6 +42,7 @@ async function run(dist, name, calls, url) {
   };
   const bare = async () => 42;
   const answer = cached((/** @type {number} */ _id) => load(), { cache, name: "answer", ttl: 86_400 });
+  const plain = cached((/** @type {number} */ _id) => load(), { cache, name: "plain" });
   /** A loop of its own for each case, so that only what is counted is compiled. */
   const loops = {
     bare: async (/** @type {number} */ count) => {
@@ -54,6 +56,9 @@ async function run(dist, name, calls, url) {
     },
     cached: async (/** @type {number} */ count) => {
       for (let at = 0; at < count; at++) await answer(1);
+    },
+    plain: async (/** @type {number} */ count) => {
+      for (let at = 0; at < count; at++) await plain(1);
     },
   };
   const loop = loops[/** @type {keyof typeof loops} */ (call)];
