@@ -41,7 +41,7 @@ function settle(resolve: () => void): void {
       immediate();
     }
     // From a promise: what this tick and those before it have left to promises comes first.
-    REACHED.then(lookAgain);
+    void REACHED.then(lookAgain);
   };
   const lookAgain = (): void => process.nextTick(look);
   lookAgain();
