@@ -1,119 +1,53 @@
-// Bundles the simulation with the library's sources: on the simulated network, and optionally with a mutation of the sources.
-import { rmSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { dirname, isAbsolute, join, relative } from "node:path";
+// The bundle of the simulation with the library's sources, optionally with a mutation: compiled once, until something changes.
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { rollup } from "rollup";
-import { parseAst } from "rollup/parseAst";
-import { transformWithEsbuild } from "vite";
 
 /**
  * @typedef {import("../../test/simulation/mutations.ts").Mutation} Mutation
  */
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const ENTRY = join(ROOT, "test/simulation/index.ts");
-const SOCKET = join(ROOT, "src/backends/wire/socket.ts");
-const SIMULATED_SOCKET = join(ROOT, "test/simulation/socket.ts");
-const SOURCES = join(ROOT, "src");
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const SOURCES = join(ROOT, "src");
+export const SIMULATION = join(ROOT, "test/simulation");
+const COMPILER = join(ROOT, "scripts/simulation/compile.mjs");
+/** The versions of the compilers. */
+const LOCKED = join(ROOT, "package-lock.json");
 
-/** What the sources get in place of Node's and V8's, and from which module. @type {Record<string, [string, string]>} */
-const REPLACED = {
-  nextTick: ["nextTick", "turn.ts"],
-  setImmediate: ["setImmediate", "turn.ts"],
-  WeakMap: ["ValuesInKeys", "values-in-keys.ts"],
-};
+/** Next to the sources, where imports of packages are resolved. */
+const FOLDER = join(ROOT, ".cache/simulation");
 
-/** What the modules compile to, for the next bundle. @type {Map<string, string>} */
-const compiled = new Map();
+/** What has not been used for so long is removed. */
+const KEPT_MS = 24 * 3_600_000;
 
-/** @type {Set<string>} */
-const written = new Set();
+/** @type {Promise<string> | undefined} */
+let everything;
 
-function removeWritten() {
-  for (const file of written) rmSync(file, { force: true });
+/** A hash of all that a bundle without a mutation is made of. */
+async function hashOfSources() {
+  const hash = createHash("sha256");
+  const files = [COMPILER, LOCKED];
+  for (const folder of [SOURCES, SIMULATION]) {
+    const names = await readdir(folder, { recursive: true });
+    files.push(
+      ...names
+        .filter((name) => name.endsWith(".ts"))
+        .sort()
+        .map((name) => join(folder, name)),
+    );
+  }
+  for (const file of files) hash.update(`${file}\n`).update(await readFile(file));
+  return hash.digest("hex");
 }
 
-/**
- * The library runs in turns of the simulated event loop, and leaves nothing behind that only a full collection would find.
- * @param {string} path @param {string} source
- */
-async function compile(path, source) {
-  const isOurs = path.startsWith(SOURCES);
-  const { code } = await transformWithEsbuild(source, path, {
-    loader: "ts",
-    target: "node20",
-    sourcemap: false,
-    ...(isOurs ? { define: { "process.nextTick": "nextTick" } } : {}),
-  });
-  return (isOurs ? importsOfReplaced(code) : "") + youngFunctions(code);
-}
-
-/** @param {string} code */
-function importsOfReplaced(code) {
-  const taken = Object.entries(REPLACED).filter(([name]) => new RegExp(`\\b${name}\\b`).test(code));
-  return taken
-    .map(
-      ([name, [own, file]]) =>
-        `import { ${own} as ${name} } from "${join(ROOT, "test/simulation", file)}";\n`,
-    )
-    .join("");
-}
-
-/**
- * V8 takes a function that is assigned to a property for one that lasts, and allocates it in the old generation: there it keeps
- * the world that it belongs to, long after its schedule. A function in an expression is not taken for one.
- * @param {string} code
- */
-function youngFunctions(code) {
-  if (!/\.#?[\w$]+ = (async\b|function\b|\(|[\w$]+ =>)/.test(code)) return code;
-  /** @type {{ at: number, text: string }[]} */
-  const added = [];
-  const visit = (/** @type {any} */ node) => {
-    if (typeof node !== "object" || node === null) return;
-    const { type, left, right } = node;
-    if (type === "AssignmentExpression" && left.type === "MemberExpression" && /Function/.test(right.type))
-      added.push({ at: right.start, text: "(0, " }, { at: right.end, text: ")" });
-    Object.values(node).forEach(visit);
-  };
-  visit(parseAst(code));
-  // From the last one, so that those before it stay where they are.
-  return added
-    .sort((one, other) => other.at - one.at)
-    .reduce((changed, { at, text }) => changed.slice(0, at) + text + changed.slice(at), code);
-}
-
-/**
- * Our own TypeScript. The simulated socket replaces the real one, except in the simulated one itself.
- * @param {Mutation | undefined} mutation
- * @returns {import("rollup").Plugin}
- */
-function sources(mutation) {
-  return {
-    name: "sources",
-    resolveId(source, importer) {
-      if (importer === undefined || isAbsolute(source)) return source;
-      if (!source.startsWith(".")) return { id: source, external: true };
-      const path = join(dirname(importer), source);
-      return path === SOCKET && importer !== SIMULATED_SOCKET ? SIMULATED_SOCKET : path;
-    },
-    async load(path) {
-      const patches = mutation?.patches.filter(({ file }) => file === relative(ROOT, path)) ?? [];
-      if (patches.length > 0) return compile(path, patches.reduce(patched, await readFile(path, "utf8")));
-      const code = compiled.get(path) ?? (await compile(path, await readFile(path, "utf8")));
-      compiled.set(path, code);
-      return code;
-    },
-  };
-}
-
-/**
- * @param {string} source
- * @param {import("../../test/simulation/mutations.ts").Patch} patch
- */
-function patched(source, { file, find, replace }) {
-  if (source.split(find).length !== 2) throw new Error(`${file} must contain this exactly once: ${find}`);
-  return source.replace(find, () => replace);
+async function removeUnused() {
+  for (const name of await readdir(FOLDER)) {
+    const file = join(FOLDER, name);
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Date.now() }));
+    if (Date.now() - mtimeMs > KEPT_MS) await rm(file, { force: true });
+  }
 }
 
 /**
@@ -121,18 +55,22 @@ function patched(source, { file, find, replace }) {
  * @param {Mutation} [mutation]
  */
 export async function bundle(mutation) {
+  everything ??= hashOfSources();
+  const hash = createHash("sha256")
+    .update(`${await everything} ${JSON.stringify(mutation?.patches)}`)
+    .digest("hex");
   const name = mutation === undefined ? "whole" : mutation.name.replaceAll(/[^a-z]+/gi, "-");
-  const file = join(ROOT, ".cache/simulation", `${process.pid}-${name}.mjs`);
-  const built = await rollup({
-    input: ENTRY,
-    plugins: [sources(mutation)],
-    treeshake: false,
-    onwarn: () => {},
-  });
-  await built.write({ file, format: "es", inlineDynamicImports: true });
-  await built.close();
-  // Next to the sources, where imports of packages are resolved; another process creates its own.
-  if (written.size === 0) process.once("exit", removeWritten);
-  written.add(file);
+  const file = join(FOLDER, `${name}-${hash.slice(0, 16)}.mjs`);
+  if (existsSync(file)) await utimes(file, new Date(), new Date());
+  else {
+    // Loading the compilers takes as long as a thousand schedules do.
+    const { compiledBundle } = await import("./compile.mjs");
+    const code = await compiledBundle(mutation);
+    await mkdir(FOLDER, { recursive: true });
+    await removeUnused();
+    // Another process may be looking for it.
+    await writeFile(`${file}.${process.pid}`, code);
+    await rename(`${file}.${process.pid}`, file);
+  }
   return pathToFileURL(file).href;
 }
