@@ -21,6 +21,8 @@ import { Turn } from "./turn.ts";
 
 /** Keeps commits short: other processes wait for the lock. */
 const MOST_OPERATIONS = 1_000;
+/** From how many operations on a commit that follows none takes half of them. */
+const FEWEST_TO_HALVE = 16;
 /** Commits without a condition after one whose condition did not hold: other processes are writing too. */
 const UNCONDITIONAL = 16;
 
@@ -46,8 +48,6 @@ export class Committer {
   #inFlight: readonly Planned[] = [];
   /** When the current commit has taken too long. */
   #inFlightDue = Number.POSITIVE_INFINITY;
-  /** Whether a thread works on the current commit. */
-  #isStarted = false;
   #isScheduled = false;
   /** Commits until the next one with a condition. */
   #unconditional = 0;
@@ -71,7 +71,7 @@ export class Committer {
 
   /** Whether no thread works on a commit. A change visible in the store is committed, even if LMDB has not reported it yet. */
   get isAtRest(): boolean {
-    if (this.#inFlight.length === 0 || !this.#isStarted) return true;
+    if (this.#inFlight.length === 0) return true;
     return this.#environment.snapshot((get) => this.#inFlight.some(({ change }) => isMade(change, get)));
   }
 
@@ -110,13 +110,22 @@ export class Committer {
     process.nextTick(outsideCallers, () => {
       this.#isScheduled = false;
       // A failure callback may have started another commit meanwhile; this one then follows it.
-      if (this.#inFlight.length === 0) this.#commit();
+      if (this.#inFlight.length === 0) this.#commit(this.#half());
     });
   }
 
-  #commit(): void {
+  /**
+   * Callers that write in a loop all wait for the same commit, and LMDB's thread for them. With half of them in each commit, one
+   * half goes on while the other half is committed.
+   */
+  #half(): number {
+    const { length } = this.#queue;
+    return length < FEWEST_TO_HALVE ? MOST_OPERATIONS : Math.min(length / 2, MOST_OPERATIONS);
+  }
+
+  #commit(most = MOST_OPERATIONS): void {
     if (!this.#hasTurn()) return;
-    const { planned, done, condition } = this.#planned();
+    const { planned, done, condition } = this.#planned(most);
     for (const queued of done) this.#settle(queued, true);
     if (planned.length === 0) {
       this.#turn.end();
@@ -147,10 +156,10 @@ export class Committer {
   }
 
   /** As `#plan`; if the store cannot be read, all queued operations fail. */
-  #planned(): Plans {
+  #planned(most: number): Plans {
     const waiting = this.#queue;
     try {
-      return this.#plan();
+      return this.#plan(most);
     } catch (thrown) {
       this.#failAll(waiting, thrown);
       return { planned: [], done: [], condition: undefined };
@@ -164,7 +173,7 @@ export class Committer {
   }
 
   /** Plans the next commit from one snapshot. */
-  #plan(): Plans {
+  #plan(most: number): Plans {
     const planned: Planned[] = [];
     const done: Queued[] = [];
     const now = this.#clock.now();
@@ -194,7 +203,7 @@ export class Committer {
         const { operation } = queued;
         // Strictly in order: the changes of this process must not be reordered.
         if (mustWait(operation, pendingWrite)) break;
-        if (planned.length >= MOST_OPERATIONS || bytes >= this.#eviction.maxBatchBytes) break;
+        if (planned.length >= most || bytes >= this.#eviction.maxBatchBytes) break;
         if (bytesRead >= MOST_BYTES_AT_ONCE) break;
         taken++;
         if (queued.isSettled) continue;
@@ -258,13 +267,10 @@ export class Committer {
       if (condition === undefined) changes();
       else wholeHeld = store.ifVersion(condition.key, condition.version, changes);
       wholeHeld?.catch(() => {});
-      // Outside of the condition: no transaction may be empty.
-      make(store, commitMark(this.#clock.token()));
     });
-    // The binding starts the commit at the end of this turn, just before this callback.
-    setImmediate(() => {
-      this.#isStarted = true;
-    });
+    // Outside of the condition: no transaction may be empty. Outside of the batch: the binding starts the commit with it, and
+    // not at the end of this turn, so that a thread commits while the callers of the commit before go on.
+    make(store, commitMark(this.#clock.token()));
     try {
       await whole;
       return { issued, isHeld: (await wholeHeld) ?? true };
@@ -279,10 +285,17 @@ export class Committer {
     const again: Queued[] = [];
     this.#isFailing = false;
     if (!isHeld) this.#unconditional = UNCONDITIONAL;
+    // The next commit begins before those who wait for this one go on, unless something has to be planned again before it.
+    const isNext = isHeld && this.#queue.length > 0 && issued.every(({ held }) => held === undefined);
+    if (isNext) {
+      this.#ended();
+      this.#commit();
+    }
     for (const { queued, held } of issued) {
       if (!isHeld && queued.operation.isWrite) again.push(queued);
       else if (!this.#settle(queued, held === undefined ? isHeld : await held)) again.push(queued);
     }
+    if (isNext) return;
     this.#queue = [...again, ...this.#queue];
     this.#next();
   }
@@ -302,10 +315,13 @@ export class Committer {
     this.#queue = [];
   }
 
-  #next(): void {
+  #ended(): void {
     this.#inFlight = [];
-    this.#isStarted = false;
     this.#inFlightDue = Number.POSITIVE_INFINITY;
+  }
+
+  #next(): void {
+    this.#ended();
     if (this.#queue.length > 0 || (this.#eviction.hasBacklog && this.#fatal === undefined)) this.#schedule();
     else this.#idleNow();
   }

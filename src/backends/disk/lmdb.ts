@@ -101,6 +101,8 @@ export function openStore(lmdb: Lmdb, { path, isSynced, mapBytes }: StoreSetting
     eventTurnBatching: false,
     // The write lock must not be taken before all changes of a commit are queued.
     batchStartThreshold: Number.MAX_SAFE_INTEGER,
+    // Once they are, the next change starts the commit.
+    txnStartThreshold: 1,
   });
   // The constructor looks up the root database in a write transaction. It always exists, so a read transaction finds it
   // too, without the write lock, which a hung process may hold.

@@ -84,6 +84,8 @@ export class StampBook {
   readonly #push: PushChannel | undefined;
   readonly #held = new Map<string, HeldStamp>();
   readonly #reads: InflightReads;
+  /** What `permanentNow` has read in this turn of the event loop. */
+  #permanent: { readonly keys: readonly string[]; readonly ids: readonly Token[] } | undefined;
 
   /** `onUse` is called when local stamps are relied on without asking the store. */
   constructor(backend: OutboxBackend, clock: Clock, onUse?: () => void) {
@@ -151,8 +153,12 @@ export class StampBook {
     return ids;
   }
 
-  /** The ids of stamps that never expire, if the store answers synchronously and has them all. */
+  /**
+   * The ids of stamps that never expire, if the store answers synchronously and has them all; for writes and loads. Those of one
+   * turn of the event loop share what they read: what another process has acknowledged since cannot be known in the same turn.
+   */
   permanentNow(keys: readonly string[]): readonly Token[] | undefined {
+    if (this.#permanent?.keys === keys) return this.#permanent.ids;
     const { versionNow } = this.#backend;
     if (versionNow === undefined) return undefined;
     const ids: Token[] = [];
@@ -161,8 +167,14 @@ export class StampBook {
       if (id === undefined) return undefined;
       ids.push(id);
     }
+    if (this.#permanent === undefined) atEndOfTurn(this.#endTurn);
+    this.#permanent = { keys, ids };
     return ids;
   }
+
+  readonly #endTurn = (): void => {
+    this.#permanent = undefined;
+  };
 
   /** Writes a new stamp: every entry that carries the old one is dead once this resolves. See replaceStamp. */
   async replace(key: string, lifetimeMs: number): Promise<boolean> {
@@ -208,12 +220,14 @@ export class StampBook {
     const held = this.#held.get(key);
     if (held !== undefined) this.#invalidate(held);
     this.#held.delete(key);
+    this.#permanent = undefined;
     this.#reads.invalidate(key);
   }
 
   forgetAll(): void {
     for (const held of this.#held.values()) this.#invalidate(held);
     this.#held.clear();
+    this.#permanent = undefined;
     this.#reads.invalidateAll();
   }
 

@@ -56,6 +56,26 @@ test("what another process invalidates, deletes or writes is seen by the very ne
   }
 });
 
+test("two processes that overwrite the same records without pause both go on", async () => {
+  const directory = freshFolder();
+  const writes = `
+    const cache = await openCache({ keyPrefix: "shared", operationTimeout: 60 });
+    await cache.connect();
+    const value = { text: "x".repeat(200) };
+    let left = 80_000;
+    let failure;
+    await Promise.all(Array.from({ length: 64 }, async (_, caller) => {
+      for (let key = caller * 997; failure === undefined && left-- > 0; key = (key * 31 + 7 + caller) % 10_000)
+        await cache.set("key-" + key, value).catch((error) => (failure = String(error)));
+    }));
+    say(failure ?? "written");
+    await cache.disconnect();
+  `;
+  await using one = new DiskProcess(writes, { directory });
+  await using other = new DiskProcess(writes, { directory });
+  await Promise.all([one.heard("written"), other.heard("written")]);
+});
+
 test("a snapshot is not reused: a loop that never lets the event loop turn sees another process's write", async () => {
   const directory = freshFolder();
   const backend = new DiskBackend({ directory });
