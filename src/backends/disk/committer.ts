@@ -116,11 +116,12 @@ export class Committer {
 
   /**
    * Callers that write in a loop all wait for the same commit, and LMDB's thread for them. With half of them in each commit, one
-   * half goes on while the other half is committed.
+   * half goes on while the other half is committed. A commit that waits for the disk takes as long with half of them.
    */
   #half(): number {
     const { length } = this.#queue;
-    return length < FEWEST_TO_HALVE ? MOST_OPERATIONS : Math.min(length / 2, MOST_OPERATIONS);
+    if (this.#environment.isSynced || length < FEWEST_TO_HALVE) return MOST_OPERATIONS;
+    return Math.min(length / 2, MOST_OPERATIONS);
   }
 
   #commit(most = MOST_OPERATIONS): void {
@@ -285,8 +286,13 @@ export class Committer {
     const again: Queued[] = [];
     this.#isFailing = false;
     if (!isHeld) this.#unconditional = UNCONDITIONAL;
-    // The next commit begins before those who wait for this one go on, unless something has to be planned again before it.
-    const isNext = isHeld && this.#queue.length > 0 && issued.every(({ held }) => held === undefined);
+    // The next commit begins before those who wait for this one go on, unless something has to be planned again before it, or
+    // what they write can share its wait for the disk.
+    const isNext =
+      isHeld &&
+      !this.#environment.isSynced &&
+      this.#queue.length > 0 &&
+      issued.every(({ held }) => held === undefined);
     if (isNext) {
       this.#ended();
       this.#commit();

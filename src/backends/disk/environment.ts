@@ -21,6 +21,8 @@ export const MOST_BYTES_AT_ONCE = 4 * 1024 ** 2;
 
 export class Environment {
   readonly path: string;
+  /** Whether a commit waits until it is on disk. */
+  readonly isSynced: boolean;
   readonly store: LmdbStore;
   /** Used by every read; a read renews it after it was reset. */
   readonly #transaction: ReadTransaction;
@@ -30,6 +32,7 @@ export class Environment {
 
   constructor(lmdb: Lmdb, settings: StoreSettings) {
     this.path = settings.path;
+    this.isSynced = settings.isSynced;
     this.store = openStore(lmdb, settings);
     this.#transaction = this.store.useReadTransaction();
     this.#reading = { transaction: this.#transaction };
