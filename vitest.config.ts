@@ -80,7 +80,13 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "together", include: ["test/**/*.test.ts"], exclude: alone, isolate: false },
+        test: {
+          name: "together",
+          include: ["test/**/*.test.ts"],
+          exclude: alone,
+          isolate: false,
+          setupFiles: ["test/support/loaded-code.setup.ts"],
+        },
       },
       { extends: true, test: { name: "alone", include: alone } },
     ],

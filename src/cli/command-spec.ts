@@ -1,6 +1,9 @@
-// Static description of a command, available before its code is loaded; help and completion are built from it.
-import type { CommandContext } from "./context.ts";
+// What a command is: its static description, from which help and completion are built before its code is loaded, and what it
+// receives: output, global flags, environment, input and the stop signals.
+import type { Environment } from "../config/env.ts";
 import type { ExitCode } from "./exit-code.ts";
+import type { Interrupt } from "./interrupt.ts";
+import type { Output } from "./terminal/output.ts";
 
 /** Source of completion candidates for an argument or option value. */
 export type Completes = "keys" | "tags" | "files" | readonly string[];
@@ -28,6 +31,28 @@ export interface CommandInput {
   /** In order; the values of a variadic argument are listed individually. */
   readonly args: readonly string[];
   readonly options: Readonly<Record<string, unknown>>;
+}
+
+export interface GlobalFlags {
+  readonly kvUrl?: string;
+  readonly config?: string;
+  readonly prefix?: string;
+  readonly namespace?: readonly string[];
+  /** Seconds. */
+  readonly timeout?: number;
+  readonly json?: boolean;
+  /** False after --no-color. */
+  readonly color: boolean;
+}
+
+export interface CommandContext {
+  readonly out: Output;
+  readonly flags: GlobalFlags;
+  readonly env: Environment;
+  readonly stdin: NodeJS.ReadStream;
+  readonly interrupt: Interrupt;
+  /** Aborts on Ctrl-C, or when the reader of stdout has gone away. */
+  readonly stop: AbortSignal;
 }
 
 export interface CommandModule {

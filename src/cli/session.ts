@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import type { Namespace, Store } from "../core/namespace.ts";
 import { redactUrl } from "../core/redact.ts";
 import { XCache } from "../xcache.ts";
-import type { CommandContext, GlobalFlags } from "./context.ts";
+import type { CommandContext, GlobalFlags } from "./command-spec.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { unlessStopped } from "./interrupt.ts";
 

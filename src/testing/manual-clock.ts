@@ -1,5 +1,12 @@
-// ManualClock: a clock for tests that tests advance explicitly, and the seeded random numbers it provides.
+// ManualClock: a clock that tests advance explicitly, and the seeded random numbers it provides; and a cache that reads time
+// from a given clock.
+import { sharedCode } from "../cache/deferred-store.ts";
+import { openScope } from "../cache/lifecycle.ts";
+import * as openShared from "../cache/open-shared.ts";
+import type { CacheConfig } from "../config/types.ts";
+import { requireClock } from "../core/arguments.ts";
 import type { Clock, Timer } from "../core/clock.ts";
+import { XCache } from "../xcache.ts";
 import { requireSpan } from "./test-arguments.ts";
 
 interface PendingTimer {
@@ -108,4 +115,11 @@ export function seededRandom(seed: number): () => number {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
+}
+
+/** A cache that reads time from `clock`. It loads no code later: that would take real time, in which `clock` may move on. */
+export function cacheWithClock(config: CacheConfig, clock: Clock): XCache {
+  requireClock(clock);
+  sharedCode.loaded ??= openShared;
+  return new XCache(openScope(config, clock) as CacheConfig);
 }

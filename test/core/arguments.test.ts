@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { requireOptions, requireShareable } from "../../src/core/arguments.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { CodecError, ConfigError } from "../../src/core/errors.ts";
-import { cacheWithClock } from "../../src/testing/cache-with-clock.ts";
+import { cacheWithClock } from "../../src/testing/manual-clock.ts";
 
 /** Built from parts, so that no linter flags these objects as a mistake. */
 const THEN: string = "then";

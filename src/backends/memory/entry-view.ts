@@ -1,4 +1,7 @@
-// Looks at the entries of a namespace of the memory store. Looking does not count as use.
+// Looks at the entries of a namespace of the memory store, which does not count as use, and how values enter and leave it.
+import type { Clock } from "../../core/clock.ts";
+import type { Copier } from "../../core/codec.ts";
+import { frozen, type Handing, isMadeFrozen } from "../../core/frozen.ts";
 import {
   countedUsage,
   type EntryScanOptions,
@@ -11,8 +14,7 @@ import {
 import { inSteps, KeyScans } from "./key-scans.ts";
 import { heldValue } from "./layout/box.ts";
 import type { Page } from "./layout/page.ts";
-import { bytesOf, handed, type MemoryCore } from "./memory-core.ts";
-import type { Held } from "./table.ts";
+import type { Held, Table } from "./table.ts";
 import type { TagSet } from "./tag-set.ts";
 
 /** Up to this many entries, usage is exact without being asked to be. */
@@ -21,6 +23,29 @@ const COUNTED = 1_000;
 const SIZE_SAMPLE = 100;
 
 const NO_TAGS: readonly string[] = [];
+
+/** What the namespaces of a memory store share. */
+export interface MemoryCore {
+  readonly table: Table<TagSet>;
+  readonly clock: Clock;
+  readonly codec: Copier;
+  /** What callers get of the stored objects. */
+  readonly values: Handing;
+  /** Whether values are measured because the store is bounded by bytes. */
+  readonly measuresBytes: boolean;
+}
+
+/** What the store keeps of a caller's value, and a caller gets of a stored one. */
+export function handed({ values, codec }: MemoryCore, value: unknown): unknown {
+  if (values === "shared") return value;
+  if (values === "copy") return codec.copy(value);
+  return isMadeFrozen(value) ? value : frozen(codec.copy(value));
+}
+
+/** About what an entry takes in memory. */
+export function bytesOf(codec: Copier, key: string, value: unknown): number {
+  return codec.sizeOf(value) + key.length * 2;
+}
 
 export class EntryView {
   readonly #core: MemoryCore;

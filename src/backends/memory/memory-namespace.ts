@@ -21,10 +21,9 @@ import type {
   Ticket,
 } from "../../core/namespace.ts";
 import { LocalRecords } from "../../core/own-records.ts";
-import { EntryView } from "./entry-view.ts";
+import { bytesOf, EntryView, handed, type MemoryCore } from "./entry-view.ts";
 import { inSteps } from "./key-scans.ts";
 import type { Page } from "./layout/page.ts";
-import { bytesOf, handed, type MemoryCore } from "./memory-core.ts";
 import type { Table } from "./table.ts";
 import { TagRing, type TagSet } from "./tag-set.ts";
 

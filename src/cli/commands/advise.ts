@@ -1,7 +1,6 @@
 // xcache advise: advice based on the cache's metrics.
 import { toWire } from "../../core/wire.ts";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { withSession } from "../session.ts";
 import { escapeControls } from "../terminal/escape.ts";

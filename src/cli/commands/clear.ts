@@ -1,6 +1,5 @@
 // xcache clear: removes every entry of a prefix or namespace.
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { confirmAndRemove } from "../entries/removal.ts";
 import type { ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";

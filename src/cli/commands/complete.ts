@@ -1,9 +1,8 @@
 // xcache complete: prints the completion candidates for the word at the cursor. Never fails and never takes long.
 import { systemClock } from "../../core/clock.ts";
-import type { CommandInput } from "../command-spec.ts";
+import type { CommandContext, CommandInput, GlobalFlags } from "../command-spec.ts";
 import { bashCandidate, readBashLine } from "../completion/bash-line.ts";
 import { type CompletionPosition, completionPosition } from "../completion/candidates.ts";
-import type { CommandContext, GlobalFlags } from "../context.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { escapeControls } from "../terminal/escape.ts";
 import { parseDuration } from "../terminal/format-duration.ts";

@@ -2,8 +2,7 @@
 // The first line of each reply says what follows: `words`, `parts` (prefixes that can be completed further) or `files`
 // (the shell completes file names itself). Keys and tags are untrusted text: they are inserted quoted, never executed.
 
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit-code.ts";
 
 /** Bash neither quotes candidates nor keeps colons inside words, so it passes the raw line and gets raw text back. */

@@ -1,7 +1,6 @@
 // xcache delete: removes entries by key.
 import { type CacheInside, insideOf } from "../../cache/inside.ts";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { withSession } from "../session.ts";
 import { counted, countText } from "../terminal/format-number.ts";

@@ -2,8 +2,7 @@
 
 import type { EntryInfo } from "../../cache/entry-pages.ts";
 import { systemClock } from "../../core/clock.ts";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { entryLine } from "../entries/entry-line.ts";
 import { type EntryFilter, scanEntries } from "../entries/entry-scan.ts";
 import { type ExportTarget, openTarget } from "../entries/export-target.ts";

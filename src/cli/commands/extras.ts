@@ -4,8 +4,7 @@ import { once } from "node:events";
 import { addWords, commandLine, packageManagerOf } from "../../core/package-manager.ts";
 import { installedVersion } from "../../core/peer-versions.ts";
 import { suggestName } from "../../core/suggest-name.ts";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { EXTRA_NAMES, EXTRAS, type ExtraName } from "../doctor/extras.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit-code.ts";
 

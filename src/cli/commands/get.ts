@@ -1,7 +1,6 @@
 // xcache get and xcache tags: the value and the tags of one entry.
 
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { entryRow, missingEntry } from "../entries/entry-scan.ts";
 import { toJson } from "../entries/json-value.ts";
 import { rawValue, typeOf, valueText } from "../entries/value-text.ts";

@@ -1,7 +1,6 @@
 // xcache health: whether the cache works, for the health checks of containers and load balancers.
 import { toWire } from "../../core/wire.ts";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import { unlessStopped } from "../interrupt.ts";

@@ -1,6 +1,5 @@
 // xcache import and xcache warm: store the entries of a file.
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { importFile } from "../entries/import-file.ts";
 import type { ExitCode } from "../exit-code.ts";
 

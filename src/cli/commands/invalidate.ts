@@ -1,14 +1,12 @@
 // xcache invalidate: removes entries by tag, by pattern or by a list of keys.
 import { UnsupportedError } from "../../core/errors.ts";
 import { glob } from "../../core/glob/glob.ts";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { requireTerminal } from "../entries/confirm.ts";
 import { countEntries, type EntryFilter } from "../entries/entry-scan.ts";
 import { openLines } from "../entries/line-source.ts";
 import { confirmAndRemove, type Removal } from "../entries/removal.ts";
-import type { ExitCode } from "../exit-code.ts";
-import { CommandError } from "../exit-code.ts";
+import { CommandError, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 import { escapeControls } from "../terminal/escape.ts";
 

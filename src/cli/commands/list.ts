@@ -1,7 +1,6 @@
 // xcache list: prints keys while it scans, in bounded memory.
 import type { EntryInfo } from "../../cache/entry-pages.ts";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { type EntryFilter, entryRow, scanEntries } from "../entries/entry-scan.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";

@@ -1,6 +1,5 @@
 // xcache ping: tests the connection and prints the kind of store, its version and the latency.
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { readServerInfo, type ServerInfo } from "../doctor/server-info.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { unlessStopped } from "../interrupt.ts";

@@ -1,7 +1,6 @@
 // xcache search: keys similar to a text, best matches first.
 import { type FuzzyMatch, fuzzySearch } from "../../search/fuzzy.ts";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { scanEntries } from "../entries/entry-scan.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";

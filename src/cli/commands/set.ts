@@ -1,7 +1,6 @@
 // xcache set: stores a value under a key.
 import { text as textOf } from "node:stream/consumers";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { fromJson } from "../entries/json-value.ts";
 import { typeOf } from "../entries/value-text.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit-code.ts";

@@ -1,7 +1,6 @@
 // xcache stats: the combined statistics of all processes that use the cache, read from the store.
 import type { FleetStats } from "../../core/stats.ts";
-import type { CommandInput } from "../command-spec.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext, CommandInput } from "../command-spec.ts";
 import { CommandError, EXIT, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 import { showActivity } from "../stats/activity-view.ts";

@@ -1,6 +1,6 @@
 // Asks for confirmation before entries are removed.
 import { createInterface } from "node:readline/promises";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext } from "../command-spec.ts";
 import { CommandError } from "../exit-code.ts";
 
 /** Throws CommandError without a terminal. Ctrl-C and end of input mean no. */

@@ -1,6 +1,6 @@
 // Stores the entries of a file in batches and shows the progress.
 import { systemClock } from "../../core/clock.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext } from "../command-spec.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { type Session, withSession } from "../session.ts";
 import { durationText } from "../terminal/format-duration.ts";

@@ -1,7 +1,7 @@
 // Reads the lines of a file or of stdin, one at a time.
 import { open } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext } from "../command-spec.ts";
 import { CommandError, EXIT } from "../exit-code.ts";
 import { escapeControls } from "../terminal/escape.ts";
 

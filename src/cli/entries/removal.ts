@@ -1,5 +1,5 @@
 // How every command removes many entries: count, confirm, remove, report.
-import type { CommandContext } from "../context.ts";
+import type { CommandContext } from "../command-spec.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { counted } from "../terminal/format-number.ts";
 import { confirm, requireTerminal } from "./confirm.ts";

@@ -1,7 +1,7 @@
 // xcache stats --functions and --processes: what the processes report about themselves.
 import type { FunctionStats, ProcessStats } from "../../core/stats.ts";
 import { toWire } from "../../core/wire.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext } from "../command-spec.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import type { Session } from "../session.ts";
 import { tableLines } from "../terminal/display-width.ts";

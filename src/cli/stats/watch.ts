@@ -1,7 +1,7 @@
 // Refreshes the statistics until the user quits.
 import { systemClock } from "../../core/clock.ts";
 import type { FleetStats } from "../../core/stats.ts";
-import type { CommandContext } from "../context.ts";
+import type { CommandContext } from "../command-spec.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import { unlessStopped } from "../interrupt.ts";

@@ -5,8 +5,7 @@ import type { CacheConfig } from "../../config/types.ts";
 import type { Backend } from "../../core/backend.ts";
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { XCache } from "../../xcache.ts";
-import { cacheWithClock } from "../cache-with-clock.ts";
-import { settle } from "../manual-clock.ts";
+import { cacheWithClock, settle } from "../manual-clock.ts";
 import type { ContractOffers, ContractSubject, OpenSubject } from "./subject.ts";
 
 /** Step and limit for advancing time while waiting. */

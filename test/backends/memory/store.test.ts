@@ -3,8 +3,7 @@ import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/
 import type { MemoryStore } from "../../../src/backends/memory/store.ts";
 import { createCodec } from "../../../src/codec/codec.ts";
 import type { EntryOptions, Namespace, StoreObserver } from "../../../src/core/namespace.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
-import { ManualClock } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock } from "../../../src/testing/manual-clock.ts";
 
 const TERMS: EntryOptions = { ttlMs: 10_000, staleMs: 0, tags: [] };
 

@@ -7,8 +7,7 @@ import { Rows } from "../../../src/backends/memory/layout/rows.ts";
 import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import type { BackendHost } from "../../../src/core/backend.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
-import { ManualClock } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock } from "../../../src/testing/manual-clock.ts";
 import { LIVE, MortalTagSet } from "./tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;

@@ -4,9 +4,8 @@ import { DecisionLog } from "../../../src/cache/decision-log.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { Emitter } from "../../../src/core/events.ts";
 import { ConfigError, ConnectionError, InvalidKeyError, type KeyExplanation } from "../../../src/index.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
 import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
-import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import type { XCache } from "../../../src/xcache.ts";
 import { ReferenceBackend, ReferenceStore } from "../../support/reference-backend.ts";
 

@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { OperationTimeoutError } from "../../../src/core/errors.ts";
 import type { LoadContext } from "../../../src/core/options.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
 import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
-import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import type { XCache } from "../../../src/xcache.ts";
 
 /** A load that a test can finish on demand. */

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
 import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
-import { ManualClock } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock } from "../../../src/testing/manual-clock.ts";
 import type { XCache } from "../../../src/xcache.ts";
 import { memoryCache } from "./memory-cache.ts";
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
 import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
-import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import type { XCache } from "../../../src/xcache.ts";
 import { OwnProcess } from "../../support/own-process.ts";
 import { ReferenceStore } from "../../support/reference-backend.ts";

@@ -2,8 +2,7 @@
 import { onTestFinished } from "vitest";
 import { MemoryBackend, type MemoryBackendOptions } from "../../../src/backends/memory/backend.ts";
 import type { CacheConfig } from "../../../src/config/types.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
-import { ManualClock } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock } from "../../../src/testing/manual-clock.ts";
 import type { XCache } from "../../../src/xcache.ts";
 
 export interface MemoryCache {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryBackend } from "../../../src/backends/memory/backend.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
-import { ManualClock } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock } from "../../../src/testing/manual-clock.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { listed, memoryCache } from "./memory-cache.ts";
 

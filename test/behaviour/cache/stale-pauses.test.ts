@@ -1,8 +1,7 @@
 // staleIfError backs off: while a source fails, the stale value is served for a while without another load.
 import { afterEach, describe, expect, test } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
-import { ManualClock } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock } from "../../../src/testing/manual-clock.ts";
 import type { XCache } from "../../../src/xcache.ts";
 import { ReferenceBackend, ReferenceStore } from "../../support/reference-backend.ts";
 

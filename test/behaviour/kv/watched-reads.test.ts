@@ -1,8 +1,7 @@
 // What the server is asked to track: the cached stamps, and entries only if the near tier keeps them.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
-import { seededRandom } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, seededRandom } from "../../../src/testing/manual-clock.ts";
 import { XCache } from "../../../src/xcache.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
 import { until } from "../../support/until.ts";

@@ -2,9 +2,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Clock, systemClock } from "../../../src/core/clock.ts";
 import { ConnectionError } from "../../../src/core/errors.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
 import { ChaosBackend } from "../../../src/testing/chaos-backend.ts";
-import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import { HTTPCacheMiddleware } from "../../../src/web/engine/engine.ts";
 import { httpCache } from "../../../src/web/fetch.ts";
 import { XCache } from "../../../src/xcache.ts";

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { ConnectionError } from "../../../src/core/errors.ts";
 import type { SharedStore } from "../../../src/core/shared/shared-store.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
 import { ManualClock, settle } from "../../../src/testing/index.ts";
+import { cacheWithClock } from "../../../src/testing/manual-clock.ts";
 import { ReferenceBackend, ReferenceStore } from "../../support/reference-backend.ts";
 import { openSharedStore } from "../../support/shared-store.ts";
 

@@ -11,8 +11,7 @@ import {
 import { mergeActivity } from "../../../src/metrics/history/activity.ts";
 import { presencesOf } from "../../../src/metrics/history/process-report.ts";
 import { FunctionCounts } from "../../../src/metrics/recording/function-counts.ts";
-import { cacheWithClock } from "../../../src/testing/cache-with-clock.ts";
-import { ManualClock } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock } from "../../../src/testing/manual-clock.ts";
 
 function opened(backend = new MemoryBackend()): { cache: XCache; clock: ManualClock } {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
