@@ -55,10 +55,10 @@ const LONGEST = [
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId, project }: TestSpecification): number => {
+      // A worker that has run one of these is replaced: before it has loaded all of src for the others.
+      if (project.name === "alone") return -1;
       const at = LONGEST.findIndex((ending) => moduleId.endsWith(ending));
-      if (at >= 0) return at;
-      // A worker that has run one of these is replaced.
-      return project.name === "alone" ? LONGEST.length + 1 : LONGEST.length;
+      return at >= 0 ? at : LONGEST.length;
     };
     return (await super.sort(files)).sort((one, other) => rank(one) - rank(other));
   }
@@ -71,7 +71,13 @@ export default defineConfig({
     maxWorkers: 4,
     // A sixth of all processor time went into collecting short-lived garbage, mostly on helper threads that the cores have no room for.
     // Warnings of stores that fail are not worth reading here: tests have them fail.
-    execArgv: ["--max-semi-space-size=64", "--single-threaded-gc", "--disable-warning=XCacheWarning"],
+    // Most functions run a few times only per file, so what is inlined into them is mostly compiled in vain.
+    execArgv: [
+      "--max-semi-space-size=64",
+      "--single-threaded-gc",
+      "--max-inlined-bytecode-size-cumulative=200",
+      "--disable-warning=XCacheWarning",
+    ],
     sequence: { sequencer: LongestFirst },
     // Ends what hangs. What must be soon is asserted where it matters, scaled to how busy the machine is.
     testTimeout: 300_000,
@@ -85,7 +91,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: alone,
           isolate: false,
-          setupFiles: ["test/support/loaded-code.setup.ts"],
+          setupFiles: ["test/support/worker.setup.ts"],
         },
       },
       { extends: true, test: { name: "alone", include: alone } },

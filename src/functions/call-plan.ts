@@ -84,11 +84,12 @@ export class CallPlan {
       const known = this.identityFor(self);
       const cache = this.#cache ?? defaultCache(known.name);
       const record = known.claim(cache);
-      const own = this.#mayChange(args) ? snapshot(args) : args;
+      const mayChange = this.#mayChange(args);
+      const own = mayChange ? snapshot(args) : args;
       const key = this.#keyOf(known, self, own);
       const options = this.#optionsFor(self, own, this.#optionsWith(record));
       record.calls++;
-      return cache.getOrSet(key, this.#load(self, own, key, record), options);
+      return cache.getOrSet(key, this.#load(self, own, key, record, mayChange), options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -99,12 +100,13 @@ export class CallPlan {
   }
 
   async refresh(self: unknown, given: unknown[]): Promise<unknown> {
-    const args = this.#mayChange(given) ? snapshot(given) : given;
+    const mayChange = this.#mayChange(given);
+    const args = mayChange ? snapshot(given) : given;
     const options = { ...this.#optionsFor(self, args, this.#options), forceLoad: true };
     const key = this.key(self, args);
     const known = this.identityFor(self);
     const cache = this.#cache ?? defaultCache(known.name);
-    return cache.getOrSet(key, this.#load(self, args, key, known.claim(cache)), options);
+    return cache.getOrSet(key, this.#load(self, args, key, known.claim(cache), mayChange), options);
   }
 
   async invalidate(self: unknown, args: unknown[]): Promise<boolean> {
@@ -177,9 +179,10 @@ export class CallPlan {
     args: unknown[],
     key: string,
     record: FunctionRecord,
+    mayChange: boolean,
   ): (context: LoadContext<unknown>) => Promise<unknown> {
     const isPlain = this.#when === undefined && this.#resultTags === undefined;
-    if (isPlain && !this.#mayChange(args)) return () => this.#counted(record, self, args);
+    if (isPlain && !mayChange) return () => this.#counted(record, self, args);
     if (this.#resultTags !== undefined) return (context) => this.#loadWith(context, self, args, key, record);
     return (...[context]) => this.#loadWith(context, self, args, key, record);
   }

@@ -109,12 +109,17 @@ describe("a server that cannot be reached", () => {
     cache.on("error", () => {});
     await cache.set("k", 1);
     await server.kill();
-    for (let call = 0; call < 5; call++) {
+    const failed: Error[] = [];
+    for (;;) {
       const { ms, outcome } = await timed(cache.get("k"));
+      if (outcome instanceof CircuitOpenError) break;
       expect(outcome).toMatchObject({ name: "ConnectionError" });
       expect(ms).toBeLessThan(200 + soon(150));
+      failed.push(outcome as Error);
+      // A sixth one only if it waited for the same connection as the first, which is the same failure.
+      expect(failed.length).toBeLessThanOrEqual(6);
     }
-    expect((await timed(cache.get("k"))).outcome).toBeInstanceOf(CircuitOpenError);
+    expect(failed.length).toBeGreaterThanOrEqual(5);
   });
 });
 

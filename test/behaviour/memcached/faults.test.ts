@@ -54,8 +54,8 @@ const resumes = (cache: XCache, key = "resumed"): Promise<unknown> =>
   });
 
 /** The initial state of a test: repeated when a busy machine takes longer than the deadline. */
-const prepare = (cache: XCache, key: string): Promise<unknown> =>
-  until(async () => (await cache.set(key, "old")) === undefined, { what: `${key} is set` });
+const prepare = (cache: XCache, key: string, tags: readonly string[] = []): Promise<unknown> =>
+  until(async () => (await cache.set(key, "old", { tags })) === undefined, { what: `${key} is set` });
 
 /** The server that holds the namespace's stamp, and one that does not. */
 function homeAndAway({ servers }: MemcachedRing): readonly [MemcachedServer, MemcachedServer] {
@@ -73,9 +73,9 @@ describe("a frozen server", () => {
     await using server = await startMemcached();
     const cache = open(server.url);
     const other = open(server.url);
-    await cache.set("deleted", "old");
-    await cache.set("tagged", "old", { tags: ["t"] });
-    await cache.set("set", "old");
+    await prepare(cache, "deleted");
+    await prepare(cache, "tagged", ["t"]);
+    await prepare(cache, "set");
     await freezeMemcached(server);
     const calls = [
       cache.get("k"),
@@ -108,7 +108,7 @@ describe("a server that is killed", () => {
   it("fails immediately, comes back empty, and is used again automatically", async () => {
     await using server = await startMemcached();
     const cache = open(server.url);
-    await cache.set("k", "old", { tags: ["t"] });
+    await prepare(cache, "k", ["t"]);
     await server.kill();
     await until(async () => (await timed(cache.get("k"))).outcome instanceof ConnectionError, {
       what: "it is noticed",
