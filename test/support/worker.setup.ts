@@ -24,7 +24,10 @@ afterAll(() => {
 async function begun(): Promise<Worker> {
   const storages: Worker["storages"] = new Set();
   const { run, enterWith } = AsyncLocalStorage.prototype;
-  AsyncLocalStorage.prototype.run = function (...args: Parameters<typeof run>) {
+  AsyncLocalStorage.prototype.run = function (
+    this: AsyncLocalStorage<unknown>,
+    ...args: Parameters<typeof run>
+  ) {
     storages.add(this);
     return run.apply(this, args);
   } as typeof run;
