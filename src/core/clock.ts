@@ -73,7 +73,8 @@ const exactNow = (): number => boot + sinceBoot();
 
 /** Every exact reading is the newest coarse one as well. */
 const now = (): number => {
-  coarseNow.latest = boot + sinceBoot();
+  const [seconds, nanoseconds] = hrtime();
+  coarseNow.latest = boot + (seconds * 1e3 + nanoseconds / 1e6);
   return coarseNow.latest;
 };
 
@@ -92,7 +93,8 @@ class CoarseReading {
     this.#take = take;
   }
 
-  read(): number {
+  /** Part of the clock as it is, so that a reading is a single call. */
+  readonly read = (): number => {
     if (this.#resting) this.#wake();
     this.#asked = true;
     if (++this.#readings >= HITS_PER_READING) {
@@ -100,7 +102,7 @@ class CoarseReading {
       this.latest = this.#take();
     }
     return this.latest;
-  }
+  };
 
   #wake(): void {
     this.#resting = false;
@@ -140,10 +142,10 @@ function token(): string {
 
 export const systemClock: Clock = {
   now,
-  coarse: () => coarseNow.read(),
+  coarse: coarseNow.read,
   hitsPerReading: HITS_PER_READING,
   wall,
-  coarseWall: () => coarseWall.read(),
+  coarseWall: coarseWall.read,
   after,
   token,
   random: Math.random,

@@ -37,7 +37,7 @@ export class RespWriter {
   append(args: readonly Argument[]): number {
     const before = this.#at - this.#from;
     try {
-      this.#reserve(HEADER);
+      if (this.#at + HEADER > this.#out.length) this.#grow(HEADER);
       this.#header(STAR, args.length);
       for (const arg of args) {
         if (typeof arg === "string") this.#text(arg);
@@ -64,11 +64,7 @@ export class RespWriter {
     return all.length;
   }
 
-  get isEmpty(): boolean {
-    return this.#at === this.#from;
-  }
-
-  /** Everything appended since the last call. The caller owns it. */
+  /** Everything appended since the last call, perhaps nothing. The caller owns it. */
   take(): Buffer {
     const taken = this.#out.subarray(this.#from, this.#at);
     if (this.#out.length > SIZE || this.#out.length - this.#at < LEAST_SPACE) {
@@ -123,11 +119,12 @@ export class RespWriter {
   }
 
   #bytes(bytes: Uint8Array | SelfWriting): void {
-    this.#reserve(HEADER + bytes.length + 2);
-    this.#header(DOLLAR, bytes.length);
+    const { length } = bytes;
+    if (this.#at + HEADER + length + 2 > this.#out.length) this.#grow(HEADER + length + 2);
+    this.#header(DOLLAR, length);
     if (bytes instanceof Uint8Array) this.#out.set(bytes, this.#at);
     else bytes.writeTo(this.#out, this.#at);
-    this.#at += bytes.length;
+    this.#at += length;
     this.#out[this.#at++] = CR;
     this.#out[this.#at++] = LF;
   }

@@ -451,21 +451,18 @@ export class Connection {
   #flushSoon(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    atEndOfTurn(this.#flushRest);
+    atEndOfTurn(this.#flush);
   }
 
-  readonly #flushRest = (): void => {
+  readonly #flush = (): void => {
     this.#flushing = false;
-    this.#flush();
-  };
-
-  #flush(): void {
     if (this.#closed !== undefined) return;
     this.#reads.drain(this.#appendGet);
-    if (this.#writer.isEmpty) return;
+    const bytes = this.#writer.take();
+    if (bytes.length === 0) return;
     this.#pending.sent();
-    this.#outgoing.write(this.#writer.take());
-  }
+    this.#outgoing.write(bytes);
+  };
 
   readonly #appendGet = (
     command: ReadCommand,
