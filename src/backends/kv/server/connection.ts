@@ -238,8 +238,8 @@ export class Connection {
       answer.reject(toError(thrown));
       return;
     }
-    if (this.#pending.unsent >= MOST_UNSENT) this.#flush();
-    else this.#flushSoon();
+    this.#flushSoon();
+    if (this.#pending.unsent >= MOST_UNSENT) this.#flushNow();
   }
 
   /**
@@ -452,6 +452,12 @@ export class Connection {
     if (this.#flushing) return;
     this.#flushing = true;
     atEndOfTurn(this.#flush);
+  }
+
+  /** In the middle of a turn, whose end remains planned. */
+  #flushNow(): void {
+    this.#flush();
+    this.#flushing = true;
   }
 
   readonly #flush = (): void => {
