@@ -3,17 +3,22 @@
 // A server counts seconds by a timer of its own. The second it reports was current at some moment between request and reply,
 // which bounds its time to a second. A request sent when the next second is as likely to have begun as not halves the
 // interval, so a few requests find the beginning of the second to within some milliseconds.
+//
+// The timer is set anew for a second whenever it has fired, and fires a millisecond late: its seconds take 1,001 ms. Once it
+// has fallen behind by a whole second it skips one, every quarter of an hour; that is a clock that was changed.
 
-/** How far two clocks may drift apart, in milliseconds per millisecond. */
-const DRIFT = 1 / 2_000;
-/** How late a server's timer may fire. */
-const JITTER_MS = 4;
+/** How far the server's time may run ahead of ours, in milliseconds per millisecond. */
+const GAIN = 1 / 2_000;
+/** How far it may fall behind. */
+const LOSS = 1 / 500;
+/** How late a server's timer may fire, beyond that: the next seconds begin as much later. */
+const LATE_MS = 8;
 /** Closer bounds are not worth a request. */
-const CLOSE_MS = 25;
+const CLOSE_MS = 34;
 /** One request bounds the time to a second; wider bounds are out of date. */
 const USABLE_MS = 1_500;
 /** How far from the beginning of a second a request is sent that must not coincide with it. */
-const BESIDE_MS = 10;
+const BESIDE_MS = 20;
 /** How often close bounds are checked again. */
 const CHECK_EVERY_MS = 2_000;
 const SECOND = 1_000;
@@ -25,7 +30,8 @@ export class ServerClock {
   #at = 0;
   /** How long the latest request took; the bounds cannot be closer than that. */
   #tripMs = 0;
-  #replies = 0;
+  /** Whether the latest check was to come just before the second may begin. */
+  #isEarly = false;
 
   /** When it was last asked, in local time; 0 for never. */
   get askedAt(): number {
@@ -34,26 +40,25 @@ export class ServerClock {
 
   /** Updates the bounds: the server reported `seconds`. */
   take(seconds: number, sentAt: number, receivedAt: number): void {
-    const low = seconds * SECOND - receivedAt;
-    const high = (seconds + 1) * SECOND + JITTER_MS - sentAt;
+    const low = seconds * SECOND - LATE_MS - receivedAt;
+    const high = (seconds + 1) * SECOND + LATE_MS - sentAt;
     const before = this.#at === 0 ? undefined : { low: this.low(receivedAt), high: this.high(receivedAt) };
     // If the two do not overlap, the server's clock was changed.
     const fits = before !== undefined && low <= before.high && high >= before.low;
     this.#low = fits ? Math.max(low, before.low) : low;
     this.#high = fits ? Math.min(high, before.high) : high;
     this.#tripMs = receivedAt - sentAt;
-    this.#replies++;
     this.#at = receivedAt;
   }
 
   /** The server's time minus ours is at least this. */
   low(now: number): number {
-    return this.#low - this.#drift(now);
+    return this.#low - this.#elapsed(now) * LOSS;
   }
 
   /** And at most this. */
   high(now: number): number {
-    return this.#high + this.#drift(now);
+    return this.#high + this.#elapsed(now) * GAIN;
   }
 
   /** Whether the bounds are recent enough to be of use. */
@@ -68,8 +73,9 @@ export class ServerClock {
   nextIn(now: number): number {
     const width = this.high(now) - this.low(now);
     const isEnough = width <= CLOSE_MS + this.#tripMs;
+    if (isEnough) this.#isEarly = !this.#isEarly;
     const soonest = isEnough ? CHECK_EVERY_MS : 0;
-    const beside = (width / 2 + BESIDE_MS + this.#tripMs) * (this.#replies % 2 === 0 ? -1 : 1);
+    const beside = (width / 2 + BESIDE_MS + this.#tripMs) * (this.#isEarly ? 1 : -1);
     const beginning = (this.low(now) + this.high(now)) / 2;
     const aim = isEnough ? beside : 0;
     const until = SECOND - ((now + soonest + beginning - aim) % SECOND);
@@ -77,7 +83,7 @@ export class ServerClock {
     return Math.max(1, soonest + until - this.#tripMs / 2);
   }
 
-  #drift(now: number): number {
-    return Math.max(0, now - this.#at) * DRIFT;
+  #elapsed(now: number): number {
+    return Math.max(0, now - this.#at);
   }
 }

@@ -17,7 +17,7 @@ describe("the bounds of a server's time", () => {
     const time = new ServerClock();
     let now = ask(time, 1_000_000, 123_456.7, 0.2, 0.3);
     expect(isClose(time, now)).toBe(false);
-    expect(time.high(now) - time.low(now)).toBeLessThan(1_010);
+    expect(time.high(now) - time.low(now)).toBeLessThan(1_020);
     const began = now;
     for (let asked = 0; asked < 6; asked++) now = ask(time, now + time.nextIn(now), 123_456.7, 0.2, 0.3);
     expect(isClose(time, now)).toBe(true);
@@ -30,7 +30,7 @@ describe("the bounds of a server's time", () => {
     fc.assert(
       fc.property(
         fc.double({ min: -1e6, max: 1e6, noNaN: true }),
-        fc.double({ min: -4e-4, max: 4e-4, noNaN: true }),
+        fc.double({ min: -1.5e-3, max: 4e-4, noNaN: true }),
         fc.array(fc.record({ there: way, back: way }), { minLength: 1, maxLength: 20 }),
         (offset, drift, trips) => {
           const time = new ServerClock();
@@ -55,8 +55,8 @@ describe("the bounds of a server's time", () => {
       let now = ask(time, 1_000_000, 0, 0, 0);
       for (let asked = 0; asked < 8; asked++) now = ask(time, now + time.nextIn(now), 0, 0, 0);
       expect(isClose(time, now)).toBe(true);
-      let questions = 0;
-      for (; questions < 3 && isClose(time, now); questions++)
+      const changed = now;
+      while (now - changed < 7_500 && isClose(time, now))
         now = ask(time, now + time.nextIn(now), leapMs, 0, 0);
       expect(isClose(time, now)).toBe(false);
       for (let asked = 0; asked < 8; asked++) now = ask(time, now + time.nextIn(now), leapMs, 0, 0);
