@@ -72,6 +72,14 @@ describe("findBinary", () => {
 });
 
 describe("ensureBinaries", () => {
+  test.each([
+    [["/usr/bin/chromium"], "/usr/bin/chromium"],
+    [["/usr/bin/chromium", "/usr/bin/chromium-headless-shell"], "/usr/bin/chromium-headless-shell"],
+  ])("of %j takes the lighter browser", (files, path) => {
+    const browsers = TOOLS.filter(({ name }) => name === "chromium");
+    expect(ensureBinaries(browsers, machineWith({ files }).machine)).toEqual({ chromium: path });
+  });
+
   test("installs and prints nothing when all are present", () => {
     const { machine, installed, said } = machineWith({ files: [...ALL, "/usr/bin/apt-get"], root: true });
     expect(Object.values(ensureBinaries(TOOLS, machine))).toEqual(ALL);
@@ -108,7 +116,7 @@ describe("ensureBinaries", () => {
     [
       "not root on Debian",
       { files: ["/usr/bin/apt-get"] },
-      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl faketime prometheus mariadb-server-core chromium'",
+      "Run: sudo sh -c 'apt-get update && apt-get install -y redis-server redis-tools memcached openssl faketime prometheus mariadb-server-core chromium-headless-shell'",
     ],
     [
       "a Mac",

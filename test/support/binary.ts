@@ -5,6 +5,8 @@ export interface Tool {
   readonly name: string;
   readonly variable: string;
   readonly debianPackage: string;
+  /** A program that does the same for less, and is looked for first. */
+  readonly lighter?: string;
 }
 
 export const TOOLS = [
@@ -16,7 +18,12 @@ export const TOOLS = [
   { name: "prometheus", variable: "XCACHE_TEST_PROMETHEUS", debianPackage: "prometheus" },
   { name: "promtool", variable: "XCACHE_TEST_PROMTOOL", debianPackage: "prometheus" },
   { name: "mariadbd", variable: "XCACHE_TEST_MARIADBD", debianPackage: "mariadb-server-core" },
-  { name: "chromium", variable: "XCACHE_TEST_CHROMIUM", debianPackage: "chromium" },
+  {
+    name: "chromium",
+    variable: "XCACHE_TEST_CHROMIUM",
+    debianPackage: "chromium-headless-shell",
+    lighter: "chromium-headless-shell",
+  },
 ] as const satisfies readonly Tool[];
 
 export type ToolName = (typeof TOOLS)[number]["name"];
@@ -54,7 +61,11 @@ const PACKAGE_MANAGERS = [
 /** The path of a program, or undefined. A variable that names something else than a program is an error. */
 export function findBinary(tool: Tool, machine: Machine): string | undefined {
   const named = machine.env[tool.variable];
-  if (named === undefined || named === "") return findOnPath(tool.name, machine);
+  if (named === undefined || named === "")
+    return (
+      (tool.lighter === undefined ? undefined : findOnPath(tool.lighter, machine)) ??
+      findOnPath(tool.name, machine)
+    );
   const found = named.includes("/") ? named : findOnPath(named, machine);
   if (found !== undefined && machine.isExecutable(found)) return found;
   throw new Error(
