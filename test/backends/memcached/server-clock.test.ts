@@ -17,7 +17,7 @@ describe("the bounds of a server's time", () => {
     const time = new ServerClock();
     let now = ask(time, 1_000_000, 123_456.7, 0.2, 0.3);
     expect(isClose(time, now)).toBe(false);
-    expect(time.high(now) - time.low(now)).toBeLessThan(1_020);
+    expect(time.high(now) - time.low(now)).toBeLessThan(1_010);
     const began = now;
     for (let asked = 0; asked < 6; asked++) now = ask(time, now + time.nextIn(now), 123_456.7, 0.2, 0.3);
     expect(isClose(time, now)).toBe(true);
@@ -79,5 +79,31 @@ describe("the bounds of a server's time", () => {
     }
     expect(questions).toBeGreaterThan(200);
     expect(questions).toBeLessThan(400);
+  });
+
+  it("never let an entry outlive its ttl where the server's timer is a millisecond late and skips a second in time", () => {
+    /** What the server reports: its timer fires every 1,001 ms and then takes the second of its monotonic clock. */
+    const reported = (now: number): number => Math.floor((Math.floor(now / 1_001) * 1_001) / 1_000);
+    /** When a process asks next, and what it knows. */
+    const processes = Array.from({ length: 4 }, (_, at) => ({ time: new ServerClock(), next: 1_000 + at * 317 }));
+    const ttl = 1_500;
+    /** What each process wrote last. */
+    let written: { expires: number; at: number }[] = [];
+    let longest = 0;
+    // Two skips, a quarter of an hour apart.
+    for (let now = 1_000; now < 2_100_000; now++) {
+      for (const process of processes) {
+        if (process.next > now) continue;
+        process.time.take(reported(now), now - 0.2, now + 0.1);
+        process.next = now + process.time.nextIn(now);
+      }
+      if (now % 20 !== 0 || processes.some(({ time }) => time.askedAt === 0)) continue;
+      const earliest = Math.min(...processes.map(({ time }) => now + time.high(now)));
+      written = written.filter(({ expires }) => earliest < expires);
+      for (const { at } of written) longest = Math.max(longest, now - at);
+      for (const { time } of processes) written.push({ expires: now + time.low(now) + ttl, at: now });
+    }
+    expect(longest).toBeGreaterThan(ttl - 150);
+    expect(longest).toBeLessThanOrEqual(ttl);
   });
 });
