@@ -85,7 +85,10 @@ describe("the bounds of a server's time", () => {
     /** What the server reports: its timer fires every 1,001 ms and then takes the second of its monotonic clock. */
     const reported = (now: number): number => Math.floor((Math.floor(now / 1_001) * 1_001) / 1_000);
     /** When a process asks next, and what it knows. */
-    const processes = Array.from({ length: 4 }, (_, at) => ({ time: new ServerClock(), next: 1_000 + at * 317 }));
+    const processes = Array.from({ length: 4 }, (_, at) => ({
+      time: new ServerClock(),
+      next: 1_000 + at * 317,
+    }));
     const ttl = 1_500;
     /** What each process wrote last. */
     let written: { expires: number; at: number }[] = [];

@@ -49,7 +49,8 @@ function watchTimer() {
     const now = performance.now();
     if (second !== before.second) {
       // It began between the last question that was answered with the one before, and now.
-      if (before.second !== "" && now - before.latest > 1_001 + LATE_MS) watched.lateMs += now - before.latest - 1_001;
+      if (before.second !== "" && now - before.latest > 1_001 + LATE_MS)
+        watched.lateMs += now - before.latest - 1_001;
       before = { second, asked, latest: before.second === "" ? Number.POSITIVE_INFINITY : before.asked };
     } else before.asked = asked;
     reply = "";
