@@ -1,9 +1,9 @@
 // Lifetimes around a second on a store that counts whole seconds: a value is there right after storing, and gone in time.
-import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MemcachedBackend } from "../../../src/backends/memcached/backend.ts";
 import { cacheWithClock, ManualClock } from "../../../src/testing/index.ts";
 import { XCache } from "../../../src/xcache.ts";
+import { watchTimers } from "../../support/memcached/timer.ts";
 import { type MemcachedServer, startMemcached } from "../../support/memcached.ts";
 import { until } from "../../support/until.ts";
 
@@ -31,38 +31,6 @@ const WRITES: readonly (readonly [string, (cache: XCache, key: string, ttl: numb
       (cache, key, ttl) => cache.getOrSet(key, () => "stored", { ttl, staleIfError: 0.5 }),
     ],
   ];
-
-/** How late the server's timer may be: what the other process must not be blamed for. */
-const LATE_MS = 4;
-
-/** Watches how much later than expected the server's seconds have begun in all; its timer takes 1,001 ms for each. */
-function watchTimer() {
-  const socket = connect(server.port, "127.0.0.1");
-  const watched = { lateMs: 0, [Symbol.dispose]: () => socket.destroy() };
-  let asked = performance.now();
-  let before = { second: "", asked, latest: Number.POSITIVE_INFINITY };
-  let reply = "";
-  socket.on("data", (data) => {
-    reply += data;
-    if (!reply.endsWith("END\r\n")) return;
-    const second = /STAT time (\d+)/.exec(reply)?.[1] ?? "";
-    const now = performance.now();
-    if (second !== before.second) {
-      // It began between the last question that was answered with the one before, and now.
-      if (before.second !== "" && now - before.latest > 1_001 + LATE_MS)
-        watched.lateMs += now - before.latest - 1_001;
-      before = { second, asked, latest: before.second === "" ? Number.POSITIVE_INFINITY : before.asked };
-    } else before.asked = asked;
-    reply = "";
-    setTimeout(() => {
-      asked = performance.now();
-      socket.write("stats\r\n");
-    }, 1);
-  });
-  socket.on("error", () => {});
-  socket.write("stats\r\n");
-  return watched;
-}
 
 let seed = 0;
 const fails = (): never => {
@@ -126,7 +94,7 @@ test("is seen by another process as long as both know the server's time, and nev
     await cache.connect();
     return { backend, cache, [Symbol.asyncDispose]: () => cache.disconnect() };
   };
-  using timer = watchTimer();
+  using timers = watchTimers([server]);
   await using writer = await open();
   await using reader = await open();
   for (const { cache, backend } of [writer, reader])
@@ -154,7 +122,7 @@ test("is seen by another process as long as both know the server's time, and nev
         },
         { what: `${key} is gone` },
       );
-      expect(last - stored, key).toBeLessThanOrEqual(ttl * 1_000 + timer.lateMs);
+      expect(last - stored, key).toBeLessThanOrEqual(ttl * 1_000 + timers.lateMs);
       return last + gap - began > boundMs - 10;
     }),
   );
