@@ -4,8 +4,10 @@ import type { Token } from "../record.ts";
 
 /** Longer lifetimes are not shortened noticeably by the error of any clock. */
 const LONGEST_MS = 20_000;
-/** An error of less than this share of a lifetime does no harm. */
+/** An error of less than this share of a lifetime does no harm, */
 const TOLERATED = 1 / 20;
+/** unless it is larger than this: a time known so roughly is not even either. */
+const EVEN_MS = 5;
 const MOST = 10_000;
 
 interface Expiry {
@@ -25,7 +27,7 @@ export class OwnExpiries {
 
   /** Whether a lifetime is so short that the error of the store's time matters. */
   static matters(ttlMs: number, clockErrorMs: () => number): boolean {
-    return ttlMs <= LONGEST_MS && clockErrorMs() > ttlMs * TOLERATED;
+    return ttlMs <= LONGEST_MS && clockErrorMs() > Math.min(ttlMs * TOLERATED, EVEN_MS);
   }
 
   add(version: Token, ttlMs: number, staleMs: number): void {
