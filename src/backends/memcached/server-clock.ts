@@ -15,22 +15,32 @@ const LOSS = 1 / 500;
 /** How late a server's timer may fire, beyond that: the next seconds begin as much later. */
 const LATE_MS = 4;
 /** Closer bounds are not worth a request. */
-const CLOSE_MS = 25;
+const CLOSE_MS = 30;
 /** One request bounds the time to a second; wider bounds are out of date. */
 const USABLE_MS = 1_500;
 /** How far from the beginning of a second a request is sent that must not coincide with it. */
 const BESIDE_MS = 14;
 /** How often close bounds are checked again. */
 const CHECK_EVERY_MS = 2_000;
+/** In how long to ask again after a reply that fits both a skipped second and none. */
+const UNCLEAR_MS = 100;
 /** By when a process in use has asked again. */
 const ASKED_WITHIN_MS = 4_000;
 const SECOND = 1_000;
 
+/** Of the server's time minus ours, as they were at a moment of ours. */
+interface Bounds {
+  readonly low: number;
+  readonly high: number;
+  readonly at: number;
+}
+
 export class ServerClock {
-  /** Bounds of the server's time minus ours, as they were when it was last asked. */
-  #low = 0;
-  #high = 0;
-  #at = 0;
+  #known: Bounds | undefined;
+  /** After a reply that fits both: the bounds if no second was skipped before it, and if one was. */
+  #unclear: { readonly same: Bounds; readonly skipped: Bounds } | undefined;
+  /** Whether the beginning of a second has been found since the server's clock was last changed. */
+  #wasClose = false;
   /** When the server was last found to have skipped a second. */
   #skippedAt = Number.NEGATIVE_INFINITY;
   /** How long the latest request took; the bounds cannot be closer than that. */
@@ -38,39 +48,49 @@ export class ServerClock {
   /** Whether the latest check was to come just before the second may begin. */
   #isEarly = false;
 
-  /** When it was last asked, in local time; 0 for never. */
+  /** When it last gave a clear reply, in local time; 0 for never. */
   get askedAt(): number {
-    return this.#at;
+    return this.#known?.at ?? 0;
   }
 
   /** Updates the bounds: the server reported `seconds`. */
   take(seconds: number, sentAt: number, receivedAt: number): void {
-    const low = seconds * SECOND - LATE_MS - receivedAt;
-    const high = (seconds + 1) * SECOND + LATE_MS - sentAt;
-    const before =
-      this.#at === 0 ? undefined : { low: this.#lowest(receivedAt), high: this.#highest(receivedAt) };
-    // If the two do not overlap, the server's clock was changed.
-    const fits = before !== undefined && low <= before.high && high >= before.low;
-    if (before !== undefined && low > before.high) this.#skippedAt = receivedAt;
-    this.#low = fits ? Math.max(low, before.low) : low;
-    this.#high = fits ? Math.min(high, before.high) : high;
+    const reply: Bounds = {
+      low: seconds * SECOND - LATE_MS - receivedAt,
+      high: (seconds + 1) * SECOND + LATE_MS - sentAt,
+      at: receivedAt,
+    };
     this.#tripMs = receivedAt - sentAt;
-    this.#at = receivedAt;
+    const same = within(reply, this.#unclear?.same ?? this.#known);
+    const skipped = within(reply, this.#ifSkipped(receivedAt));
+    if (same !== undefined && skipped !== undefined) {
+      // As if this reply had not come, until the next one tells which.
+      this.#unclear = { same, skipped };
+      return;
+    }
+    // If neither is possible, the server's clock was changed.
+    const next = same ?? skipped ?? reply;
+    if (this.#known !== undefined && next.low > later(this.#known, receivedAt).high)
+      this.#skippedAt = receivedAt;
+    this.#known = next;
+    this.#unclear = undefined;
+    this.#wasClose = next !== reply && (this.#wasClose || this.#isClose(next));
   }
 
   /** The server's time minus ours is at least this, for every process that may read what is written now. */
   low(now: number): number {
-    return this.#lowest(now) - (now - this.#skippedAt < ASKED_WITHIN_MS ? SECOND : 0);
+    return this.#bounds(now).low - (now - this.#skippedAt < ASKED_WITHIN_MS ? SECOND : 0);
   }
 
   /** And at most this. */
   high(now: number): number {
-    return this.#highest(now) + (now - this.#at > ASKED_WITHIN_MS ? SECOND : 0);
+    return this.#bounds(now).high + (now - this.askedAt > ASKED_WITHIN_MS ? SECOND : 0);
   }
 
   /** Whether the bounds are recent enough to be of use. */
   isKnown(now: number): boolean {
-    return this.#highest(now) - this.#lowest(now) <= USABLE_MS;
+    const { low, high } = this.#bounds(now);
+    return high - low <= USABLE_MS;
   }
 
   /**
@@ -78,28 +98,49 @@ export class ServerClock {
    * just before the earliest and just after the latest moment it may begin: that reveals a clock that was changed.
    */
   nextIn(now: number): number {
-    const [low, high] = [this.#lowest(now), this.#highest(now)];
-    const width = high - low;
-    const isEnough = width <= CLOSE_MS + this.#tripMs;
+    // Away from the beginning of a second the reply is clear.
+    if (this.#unclear !== undefined) return UNCLEAR_MS + this.#tripMs;
+    const bounds = this.#bounds(now);
+    const isEnough = this.#isClose(bounds);
     if (isEnough) this.#isEarly = !this.#isEarly;
     const soonest = isEnough ? CHECK_EVERY_MS : 0;
-    const beside = (width / 2 + BESIDE_MS + this.#tripMs) * (this.#isEarly ? 1 : -1);
-    const beginning = (low + high) / 2;
+    const beside = ((bounds.high - bounds.low) / 2 + BESIDE_MS + this.#tripMs) * (this.#isEarly ? 1 : -1);
+    const beginning = (bounds.low + bounds.high) / 2;
     const aim = isEnough ? beside : 0;
     const until = SECOND - ((now + soonest + beginning - aim) % SECOND);
     // A request takes half a round trip to arrive.
     return Math.max(1, soonest + until - this.#tripMs / 2);
   }
 
-  #lowest(now: number): number {
-    return this.#low - this.#elapsed(now) * LOSS;
+  #isClose({ low, high }: Bounds): boolean {
+    return high - low <= CLOSE_MS + this.#tripMs;
   }
 
-  #highest(now: number): number {
-    return this.#high + this.#elapsed(now) * GAIN;
+  #bounds(now: number): Bounds {
+    return this.#known === undefined ? { low: 0, high: 0, at: now } : later(this.#known, now);
   }
 
-  #elapsed(now: number): number {
-    return Math.max(0, now - this.#at);
+  /** The bounds if the server has skipped a second since its latest clear reply. */
+  #ifSkipped(now: number): Bounds | undefined {
+    if (!this.#wasClose) return undefined;
+    const { low, high } = this.#bounds(now);
+    const [least, most] = [low + SECOND, high + SECOND];
+    if (this.#unclear === undefined) return { low: least, high: most, at: now };
+    const before = later(this.#unclear.skipped, now);
+    return { low: Math.min(least, before.low), high: Math.max(most, before.high), at: now };
   }
+}
+
+/** What these bounds are by now. */
+function later({ low, high, at }: Bounds, now: number): Bounds {
+  const elapsed = Math.max(0, now - at);
+  return { low: low - elapsed * LOSS, high: high + elapsed * GAIN, at: now };
+}
+
+/** The bounds of a reply, narrowed by earlier ones; undefined if they exclude each other. */
+function within({ low, high, at }: Bounds, earlier: Bounds | undefined): Bounds | undefined {
+  if (earlier === undefined) return undefined;
+  const before = later(earlier, at);
+  if (low > before.high || high < before.low) return undefined;
+  return { low: Math.max(low, before.low), high: Math.min(high, before.high), at };
 }
