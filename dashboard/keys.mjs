@@ -1,7 +1,7 @@
 // Keys: what is in the store, filtered while it is scanned, and one entry in detail.
 import { useSignal } from "@preact/signals";
 import { html } from "htm/preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, download, lines } from "./api.mjs";
 import { bytes, count, duration, percent, shellWord, shown, shownLines } from "./format.mjs";
 import { Bar, Card, Empty, Head, Pill } from "./parts.mjs";
@@ -83,7 +83,8 @@ export function Keys() {
     filter.value = { ...filter.value, ...change };
     void scan();
   };
-  useEffect(() => {
+  // Before anything can be typed: not after the next frame, which may come late.
+  useLayoutEffect(() => {
     text.value = route.value.about;
     void scan();
     return () => running.current?.abort();
@@ -199,7 +200,7 @@ function Inspector({ selected }) {
     );
   };
   const isLong = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     message.value = "";
     entry.value = undefined;
     isLong.current = false;

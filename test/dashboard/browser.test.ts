@@ -82,6 +82,28 @@ test.each([
   }
 });
 
+test("what is typed while the page has not been painted yet is searched for", async () => {
+  const late = await browser.context.newPage();
+  // Frames come late on a busy machine, and not at all in a tab in the background.
+  await late.addInitScript(`{
+    const timeout = setTimeout;
+    const frames = [];
+    window.requestAnimationFrame = (run) => frames.push(run);
+    window.setTimeout = (run, ms, ...more) => (ms > 20 && ms < 200 ? frames.push(run) : timeout(run, ms, ...more));
+    window.paint = () => {
+      for (const run of frames.splice(0)) run();
+    };
+  }`);
+  await late.goto(fleet.board.url);
+  await late.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await late.evaluate("location.hash = 'keys'");
+  const box = late.getByRole("searchbox", { name: /Beginning of the keys/ });
+  await box.fill("session:");
+  await late.evaluate("paint()");
+  expect(await box.inputValue()).toBe("session:");
+  await late.close();
+});
+
 test("keys are filtered by beginning, glob, tag and type, and one is found by its exact name", {
   timeout: 60_000,
 }, async () => {
