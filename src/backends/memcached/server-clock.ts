@@ -4,7 +4,7 @@
 // which bounds its time to a second. A request sent when the next second is as likely to have begun as not halves the
 // interval, so a few requests find the beginning of the second to within some milliseconds.
 //
-// The timer is set anew for a second whenever it has fired, and fires a millisecond late: its seconds take 1,001 ms. Once it
+// The timer is rearmed for a second whenever it has fired, and fires a millisecond late: its seconds take 1,001 ms. Once it
 // has fallen behind by a whole second it skips one, every quarter of an hour. Not all processes notice that at once: one that
 // does writes as if it had not happened until the others must have noticed too, and one that has not asked for long allows for it.
 
@@ -61,6 +61,7 @@ export class ServerClock {
       at: receivedAt,
     };
     this.#tripMs = receivedAt - sentAt;
+    this.#forgetIfVague(receivedAt);
     const same = within(reply, this.#unclear?.same ?? this.#known);
     const skipped = within(reply, this.#ifSkipped(receivedAt));
     if (same !== undefined && skipped !== undefined) {
@@ -118,6 +119,15 @@ export class ServerClock {
 
   #bounds(now: number): Bounds {
     return this.#known === undefined ? { low: 0, high: 0, at: now } : later(this.#known, now);
+  }
+
+  /** After a long pause the bounds are so far apart that no reply could tell a skipped second: as if just connected. */
+  #forgetIfVague(now: number): void {
+    const { low, high } = this.#bounds(now);
+    if (!this.#wasClose || high - low <= SECOND / 2) return;
+    this.#known = undefined;
+    this.#unclear = undefined;
+    this.#wasClose = false;
   }
 
   /** The bounds if the server has skipped a second since its latest clear reply. */

@@ -4,9 +4,9 @@ import type { Token } from "../record.ts";
 
 /** Longer lifetimes are not shortened noticeably by the error of any clock. */
 const LONGEST_MS = 20_000;
-/** An error of less than this share of a lifetime does no harm, */
+/** An error of less than this share of a lifetime does no harm. */
 const TOLERATED = 1 / 20;
-/** unless it is larger than this: a time known so roughly is not even either. */
+/** A larger error is that of memcached, whose seconds are not even. */
 const EVEN_MS = 5;
 const MOST = 10_000;
 

@@ -66,6 +66,34 @@ describe("the bounds of a server's time", () => {
     },
   );
 
+  it("are close again soon after a pause of any length, and contain the truth", () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0, max: 7_200_000, noNaN: true }),
+        fc.double({ min: 0, max: 1_000, noNaN: true }),
+        (pauseMs, phase) => {
+          const time = new ServerClock();
+          let now = 50_000 + phase;
+          const askOnce = (): void => {
+            time.take(reported(now), now - 0.2, now + 0.1);
+            now += time.nextIn(now);
+          };
+          for (let asked = 0; asked < 12; asked++) askOnce();
+          expect(isClose(time, now)).toBe(true);
+          now += pauseMs;
+          const resumed = now;
+          while (now - resumed < 15_000) askOnce();
+          expect(isClose(time, now)).toBe(true);
+          // What the server reports between two seconds.
+          const began = Math.floor(now / 1_001) * 1_001;
+          const truth = reported(began) * 1_000 - began;
+          expect(time.low(now)).toBeLessThanOrEqual(truth + 1);
+          expect(time.high(now)).toBeGreaterThanOrEqual(truth - 1);
+        },
+      ),
+    );
+  });
+
   it("stay close with a query about every two seconds", () => {
     const time = new ServerClock();
     let now = ask(time, 1_000_000, 77, 0.1, 0.1);

@@ -1,7 +1,7 @@
 // Watches how late a server's seconds begin. By as much another process may serve an entry too long (docs/guide/memcached.md).
 import { connect } from "node:net";
 
-/** How long a second of the server takes: its timer is set anew when it has fired, a millisecond late. */
+/** How long a second of the server takes: its timer is rearmed when it has fired, a millisecond late. */
 const SECOND_MS = 1_001;
 /** What the estimate of the server's time allows for. */
 const ALLOWED_MS = 4;
