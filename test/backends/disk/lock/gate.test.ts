@@ -123,7 +123,10 @@ test("a commit does not begin during an opening, and an opening does not proceed
   const gate = new Gate(environment, systemClock);
   expect(gate.enter()).toBe(true);
   const done: string[] = [];
-  const waiting = { clock: systemClock, limitMs: 10_000, busy: () => new Error("busy") };
+  // An opening that has waited for 50 ms lets commits go first: no time passes for this one.
+  const began = systemClock.now();
+  const clock: Clock = { ...systemClock, now: () => began };
+  const waiting = { clock, limitMs: 10_000, busy: () => new Error("busy") };
   const opening = openApart(environment, waiting, () => {
     done.push("opened");
     expect(gate.enter()).toBe(false);
