@@ -80,14 +80,14 @@ export class SimulationRunner {
 
 /**
  * Calls `run` for each item: each runner takes the next one when it is free.
- * @template T
- * @param {readonly SimulationRunner[]} runners
+ * @template T, R
+ * @param {readonly R[]} runners
  * @param {Iterable<T>} items
- * @param {(runner: SimulationRunner, item: T) => Promise<void>} run
+ * @param {(runner: R, item: T) => Promise<void>} run
  */
 export async function spread(runners, items, run) {
   const left = items[Symbol.iterator]();
-  const work = async (/** @type {SimulationRunner} */ runner) => {
+  const work = async (/** @type {R} */ runner) => {
     for (let next = left.next(); !next.done; next = left.next()) await run(runner, next.value);
   };
   await Promise.all(runners.map(work));

@@ -1,7 +1,7 @@
 // `npm run simulate -- --seed 1 --schedules 100000`: deterministic schedules of simulated processes on a simulated store.
-// `--mutations` shows for each mutation of the sources how many schedules it takes to notice it. `--exhaustive 3` runs every
-// interleaving of every program of three operations; with `--mutations` it shows which programs notice a mutation. `--exhaustive
-// 6 --sample 20 --seed 1` runs every interleaving of 20 programs of six operations.
+// `--mutations` shows for each mutation of the sources how many schedules it takes to notice it. `--exhaustive 4` explores every
+// interleaving of every program of four operations, or, with `--skip 200 --take 100`, of a part of them; `--exhaustive 6
+// --sample 20 --seed 1` of 20 programs of six. With `--mutations` it shows which programs notice a mutation.
 import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
 import { bundle } from "./bundle.mjs";
@@ -26,6 +26,8 @@ const { values } = parseArgs({
     sample: { type: "string" },
     /** Leaves out this many of the programs, which were explored before. */
     skip: { type: "string", default: "0" },
+    /** Explores only this many of those that are left. */
+    take: { type: "string" },
     mutations: { type: "boolean", default: false },
     /** Only mutations whose name contains this. */
     named: { type: "string", default: "" },
@@ -94,14 +96,18 @@ async function runMutations() {
 
 /**
  * @param {Simulation["programs"]} programs
- * @returns {import("../../test/simulation/programs.ts").Program[]}
+ * @returns {import("../../test/simulation/exhaustive/programs.ts").Program[]}
  */
 function chosenPrograms(programs) {
   if (values.program !== undefined)
     return [/** @type {any} */ (values.program.split("|").map((names) => names.split(",")))];
   const all = programs(wholeNumber(values.exhaustive, "exhaustive"));
   const chosen = values.sample === undefined ? all : drawn(all, wholeNumber(values.sample, "sample"));
-  return chosen.slice(wholeNumber(values.skip, "skip"));
+  const skipped = wholeNumber(values.skip, "skip");
+  return chosen.slice(
+    skipped,
+    values.take === undefined ? undefined : skipped + wholeNumber(values.take, "take"),
+  );
 }
 
 /**
@@ -122,17 +128,17 @@ function drawn(list, count) {
 
 async function exploreMutations() {
   const { MUTATIONS } = await load();
-  console.log("| mutation | interleavings until noticed | program | by the check |\n|---|---|---|---|");
+  console.log("| mutation | situations until noticed | program | by the check |\n|---|---|---|---|");
   for (const mutation of MUTATIONS.filter(({ name }) => name.includes(values.named))) {
     const { explore, programs } = await load(mutation);
-    let interleavings = 0;
+    let situations = 0;
     let found = "not noticed | |";
     for (const program of chosenPrograms(programs)) {
       const result = await explore(program);
-      interleavings += result.interleavings;
+      situations += result.situations;
       if (result.violations.length === 0) continue;
       const text = program.map((names) => names.join(", ")).join(" beside ");
-      found = `${interleavings} | ${text} | ${result.violations[0]?.check}`;
+      found = `${situations} | ${text} | ${result.violations[0]?.check}`;
       break;
     }
     console.log(`| ${mutation.name} | ${found} |`);
@@ -140,26 +146,45 @@ async function exploreMutations() {
   return 0;
 }
 
+/** What is known of the processes is kept for the next program; above this a runner begins again. */
+const MOST_MB = 3_000;
+
 async function runExhaustive() {
-  const { explore, programs } = await load();
+  const { programs } = await load();
+  const url = await bundle();
   const chosen = chosenPrograms(programs);
-  let [interleavings, pruned] = [0, 0];
-  for (const program of chosen) {
-    const result = await explore(program);
-    interleavings += result.interleavings;
-    pruned += result.pruned;
+  let [situations, endings, processorMs, explored] = [0, 0, 0, 0];
+  /** @type {{ text: string, result: Awaited<ReturnType<Simulation["explore"]>> } | undefined} */
+  let failed;
+  const begin = () => new SimulationRunner(url);
+  const end = async (/** @type {SimulationRunner} */ runner) => {
+    processorMs += await runner.call("processorMs");
+    runner.end();
+  };
+  const seats = Array.from({ length: RUNNERS }, () => ({ runner: begin() }));
+  await spread(seats, chosen, async (seat, program) => {
+    if (failed !== undefined) return;
+    const result = await seat.runner.call("explore", program);
+    const text = program.map((names) => names.join(",")).join("|");
     // A run over many programs takes hours: what it has done by then is known if it is ended.
-    const counts = `${result.interleavings} interleavings, ${result.pruned} more cut short`;
-    console.log(`${program.map((names) => names.join(",")).join("|")}: ${counts}`);
-    if (result.violations.length === 0) continue;
-    console.log(`${program.join(" | ")}:\n${result.violations.map(({ message }) => message).join("\n")}`);
-    console.log(result.timeline.join("\n"));
-    return 1;
-  }
+    console.log(`${text}: ${result.situations} situations, ${result.endings.length} endings`);
+    situations += result.situations;
+    endings += result.endings.length;
+    explored++;
+    if (result.violations.length > 0) failed ??= { text, result };
+    if ((await seat.runner.call("memoryMb")) < MOST_MB) return;
+    await end(seat.runner);
+    seat.runner = begin();
+  });
+  for (const { runner } of seats) await end(runner);
   console.log(
-    `${chosen.length} programs: ${interleavings} interleavings, ${pruned} more cut short as equivalent`,
+    `${explored} programs: ${situations} situations, ${endings} different endings, ${(processorMs / 1_000).toFixed(0)} s of processor time`,
   );
-  return 0;
+  if (failed === undefined) return 0;
+  const { text, result } = failed;
+  console.log(`${text}:\n${result.violations.map(({ message }) => message).join("\n")}`);
+  console.log(result.timeline.join("\n"));
+  return 1;
 }
 
 const isExhaustive = values.exhaustive !== undefined || values.program !== undefined;

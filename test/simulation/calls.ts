@@ -14,7 +14,6 @@ export interface CallHost {
   readonly processes: readonly SimulatedProcess[];
   readonly network: Network;
   readonly store: Store;
-  nextId(): number;
   /** Adds a line to the timeline, if one is kept. */
   note(line: () => string): void;
 }
@@ -33,6 +32,8 @@ export class Calls {
   readonly #host: CallHost;
   /** When the store last failed each process. */
   readonly #failedAt = new Map<number, number>();
+  /** How many calls and loads each process has begun. */
+  readonly #begun: number[] = [];
 
   constructor(host: CallHost) {
     this.#host = host;
@@ -63,10 +64,10 @@ export class Calls {
     const { poolSize } = settings;
     const process = processes[index] as SimulatedProcess;
     const links = network.linksOf(index);
-    const failedAt = this.#failedAt.get(index) ?? 0;
+    const failedAt = this.#failedAt.get(index) ?? Number.NEGATIVE_INFINITY;
     const areEnough = ({ length }: readonly Link[]): boolean => length >= poolSize;
     const call: Call = {
-      id: `${operation.do === "set" ? "S" : "C"}${this.#host.nextId()}`,
+      id: this.#nextId(operation.do === "set" ? "S" : "C", index),
       process: index,
       operation,
       start: this.#host.moment,
@@ -111,6 +112,13 @@ export class Calls {
     return this.loads.filter(
       ({ run, outcome }) => outcome !== "hang" && this.#host.processes[run.process]?.state === "running",
     );
+  }
+
+  /** What a process does must not show in the values of another: each counts for itself. */
+  #nextId(kind: "C" | "S" | "L", process: number): string {
+    const count = (this.#begun[process] ?? 0) + 1;
+    this.#begun[process] = count;
+    return `${kind}${process}.${count}`;
   }
 
   #ended(call: Call): void {
@@ -162,7 +170,7 @@ export class Calls {
     if (operation.do !== "getOrSet") throw new Error("not a load");
     const { key, namespace, lateTags, outcome } = operation;
     const run: LoadRun = {
-      id: `L${this.#host.nextId()}`,
+      id: this.#nextId("L", process.index),
       process: process.index,
       call,
       key,

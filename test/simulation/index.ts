@@ -58,10 +58,13 @@ export function processorMs(): number {
   return (user + system) / 1_000;
 }
 
+export const memoryMb = (): number => process.memoryUsage().rss / 2 ** 20;
+
 /** The shortest schedule that still fails, as text. */
 export async function explain(result: Result): Promise<string> {
   return describeResult(await shrink(result));
 }
 
-export { explore } from "./exhaustive.ts";
-export { programs } from "./programs.ts";
+export { coverageOf, differencesIn } from "./exhaustive/coverage.ts";
+export { explore } from "./exhaustive/explore.ts";
+export { programs } from "./exhaustive/programs.ts";

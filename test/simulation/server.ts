@@ -128,6 +128,29 @@ export class Server {
     this.#tracked.clear();
   }
 
+  /** A server in the same state, whose clients are made by `clientLike`. */
+  copy(host: ServerHost, clientLike: (client: Client) => Client): Server {
+    const copy = new Server(this.name, host, this.runId);
+    copy.startedAt = this.startedAt;
+    copy.records = new Map(this.records);
+    for (const client of this.clients.values()) copy.accept(clientLike(client));
+    for (const [key, clients] of this.#tracked)
+      copy.#tracked.set(key, new Set([...clients].map(({ id }) => copy.clients.get(id) as Client)));
+    return copy;
+  }
+
+  /** Everything that decides how it answers, except which run it is and how many writes it has applied. */
+  get content(): string {
+    const records = [...this.records].map(([key, { frame, expires }]) => `${key} ${expires} ${frame}`);
+    const tracked = [...this.#tracked].map(
+      ([key, clients]) => `${key} ${[...clients].map(({ id }) => id).sort()}`,
+    );
+    const clients = [...this.clients.values()].map(
+      ({ id, tracking, caching }) => `${id} ${tracking} ${caching}`,
+    );
+    return [records.sort(), tracked.sort(), clients].map((lines) => lines.join("\u0100")).join("\u0101");
+  }
+
   accept(client: Client): void {
     this.clients.set(client.id, client);
   }

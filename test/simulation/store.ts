@@ -21,15 +21,14 @@ export class Store {
   /** How far its clock is ahead of the simulated time. */
   skewMs = 0;
   readonly #time: SimulatedTime;
-  readonly #nextId: () => number;
+  #identities = 0;
   readonly #servers: Server[];
   /** Writes that the replica has not applied. */
   #replication: { readonly key: string; readonly kept: Kept | undefined }[] = [];
   #saved: Records | undefined;
 
-  constructor({ hasReplica, isWarm }: StoreSettings, time: SimulatedTime, nextId: () => number) {
+  constructor({ hasReplica, isWarm }: StoreSettings, time: SimulatedTime) {
     this.#time = time;
-    this.#nextId = nextId;
     const host = {
       now: () => this.#now,
       executed: () => {
@@ -112,7 +111,7 @@ export class Store {
   /** Whether it holds a lease that has not lapsed. */
   hasLease(): boolean {
     for (const [key, { frame }] of this.network.master.records) {
-      const record = isLease(frame) ? this.#record(key) : undefined;
+      const record = isLease(frame) ? recordIn(this.network.master.records, this.#now, key) : undefined;
       if (record?.kind === "lease" && record.expires > this.#now) return true;
     }
     return false;
@@ -127,28 +126,11 @@ export class Store {
 
   /** The value that a process without any memory of its own would read. */
   liveValue(namespace: string, key: string): string | undefined {
-    const path = namespace === "" ? [ROOT] : [ROOT, ROOT.child(namespace)];
-    const names = path.at(-1) as typeof ROOT;
-    const record = this.#record(names.entry(key));
-    const entry = record?.kind === "lease" ? record.behind : record;
-    if (entry?.kind !== "entry" || entry.expires <= this.#now) return undefined;
-    const isCurrent = (spelled: string, id: string | undefined): boolean =>
-      id !== undefined && this.#record(spelled)?.version === id;
-    const isLive =
-      path.every((each, at) => isCurrent(each.namespaceStamp(), entry.namespaceStamps[at])) &&
-      entry.tags.every(({ tag, id }) => isCurrent(names.tagStamp(tag), id));
-    return isLive ? (codec.decode(entry.payload) as string) : undefined;
+    return liveValueIn(this.network.master.records, this.#now, namespace, key);
   }
 
   get #now(): number {
     return this.#time.now + this.skewMs;
-  }
-
-  #record(key: string): StoreRecord | undefined {
-    const kept = this.network.master.records.get(key);
-    return kept === undefined || kept.expires <= this.#now
-      ? undefined
-      : decodeRecord(Buffer.from(kept.frame, "latin1"), key);
   }
 
   #resyncReplica(keepsConnections = false): void {
@@ -161,8 +143,35 @@ export class Store {
 
   /** As Redis identifies a run or a history: 40 hexadecimal digits. */
   #identity(): string {
-    return this.#nextId().toString(16).padStart(40, "f");
+    return (++this.#identities).toString(16).padStart(40, "f");
   }
+}
+
+/** The value that a process without any memory of its own would read from these records. */
+export function liveValueIn(
+  records: Records,
+  now: number,
+  namespace: string,
+  key: string,
+): string | undefined {
+  const path = namespace === "" ? [ROOT] : [ROOT, ROOT.child(namespace)];
+  const names = path.at(-1) as typeof ROOT;
+  const record = recordIn(records, now, names.entry(key));
+  const entry = record?.kind === "lease" ? record.behind : record;
+  if (entry?.kind !== "entry" || entry.expires <= now) return undefined;
+  const isCurrent = (spelled: string, id: string | undefined): boolean =>
+    id !== undefined && recordIn(records, now, spelled)?.version === id;
+  const isLive =
+    path.every((each, at) => isCurrent(each.namespaceStamp(), entry.namespaceStamps[at])) &&
+    entry.tags.every(({ tag, id }) => isCurrent(names.tagStamp(tag), id));
+  return isLive ? (codec.decode(entry.payload) as string) : undefined;
+}
+
+function recordIn(records: Records, now: number, key: string): StoreRecord | undefined {
+  const kept = records.get(key);
+  return kept === undefined || kept.expires <= now
+    ? undefined
+    : decodeRecord(Buffer.from(kept.frame, "latin1"), key);
 }
 
 let stamped: Records | undefined;

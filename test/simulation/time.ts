@@ -33,9 +33,14 @@ export class SimulatedTime {
     return this.#next()?.due ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Lets time pass until the next timer of a running process is due, and runs it. */
-  tick(): boolean {
-    const next = this.#next();
+  /** When the next timer of a clock is due; Infinity if there is none. */
+  dueOf(clock: ProcessClock): number {
+    return this.#next(clock)?.due ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Lets time pass until the next timer of a running process, or of this one, is due, and runs it. */
+  tick(clock?: ProcessClock): boolean {
+    const next = this.#next(clock);
     if (next === undefined) return false;
     this.#timers.delete(next);
     this.now = Math.max(this.now, next.due);
@@ -59,10 +64,10 @@ export class SimulatedTime {
     for (const timer of this.#timers) if (timer.clock === clock) this.#timers.delete(timer);
   }
 
-  #next(): PendingTimer | undefined {
+  #next(clock?: ProcessClock): PendingTimer | undefined {
     let next: PendingTimer | undefined;
     for (const timer of this.#timers) {
-      if (timer.clock.isStopped) continue;
+      if (timer.clock.isStopped || (clock !== undefined && timer.clock !== clock)) continue;
       if (next === undefined || timer.due < next.due || (timer.due === next.due && timer.order < next.order))
         next = timer;
     }

@@ -28,14 +28,13 @@ export class World {
   /** What happened, one line per event; undefined: not wanted. */
   readonly timeline: string[] | undefined;
   #tick = 0;
-  #ids = 0;
   readonly #frozenAt = new Map<number, number>();
 
   constructor(settings: WorldSettings, timeline?: string[]) {
     this.settings = settings;
     this.timeline = timeline;
     const { hasReplica, lateTags } = settings;
-    this.store = new Store({ hasReplica, isWarm: lateTags }, this.time, () => this.nextId());
+    this.store = new Store({ hasReplica, isWarm: lateTags }, this.time);
     this.network = this.store.network;
     this.calls = new Calls(this);
     this.network.sawLease = (process, lease, sequence) =>
@@ -43,11 +42,6 @@ export class World {
     this.network.failed = (process) => this.calls.failed(process);
     useNetwork(this.network);
     for (let index = 0; index < settings.processes; index++) this.start();
-  }
-
-  /** Numbers calls, loads and servers. */
-  nextId(): number {
-    return ++this.#ids;
   }
 
   /** Starts one more process. */

@@ -1,4 +1,6 @@
 // The small programs whose interleavings are explored: two processes, one key, one tag.
+import { type Operation, tagsOf } from "../operations.ts";
+import type { WorldSettings } from "../world.ts";
 
 export type Name = "get" | "getOrSet" | "set" | "delete" | "invalidateTags" | "clear";
 
@@ -7,6 +9,33 @@ export type Program = readonly [readonly Name[], readonly Name[]];
 
 const NAMES: readonly Name[] = ["get", "getOrSet", "set", "delete", "invalidateTags"];
 const READS: readonly Name[] = ["get", "getOrSet"];
+
+export const KEY = "a";
+
+export const OPERATIONS: Readonly<Record<Name, Operation>> = {
+  get: { do: "get", key: KEY, namespace: "" },
+  getOrSet: { do: "getOrSet", key: KEY, namespace: "", tags: tagsOf(KEY), lateTags: [], outcome: "value" },
+  set: { do: "set", key: KEY, namespace: "", tags: tagsOf(KEY) },
+  delete: { do: "delete", key: KEY, namespace: "" },
+  invalidateTags: { do: "invalidateTags", tags: ["all"], namespace: "" },
+  clear: { do: "clear", namespace: "" },
+};
+
+export const SETTINGS: WorldSettings = {
+  seed: 1,
+  processes: 2,
+  near: true,
+  poolSize: 1,
+  hasReplica: false,
+  keys: [KEY],
+  namespaces: [""],
+  lateTags: false,
+  stale: false,
+  timeouts: false,
+  hangs: false,
+  disconnects: false,
+  changes: 0,
+};
 
 /** All programs of so many operations that both read and change something, each pair of processes once. */
 export function programs(operations: number): Program[] {
