@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { compiledSources } from "./test/support/compiled-sources.ts";
 
 /** What replaces modules or timers must not meet what others have left in them; DEBUG turns tracing on for the whole process. */
 const REPLACES_PARTS = /\bvi\.(mock|doMock|resetModules|useFakeTimers)\(|\bstubEnv\("DEBUG"/;
@@ -52,6 +53,8 @@ const LONGEST = [
   "behaviour/disk/contract",
 ].map((name) => `/test/${name}.test.ts`);
 
+const compiled = compiledSources();
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId, project }: TestSpecification): number => {
@@ -86,7 +89,9 @@ export default defineConfig({
     projects: [
       {
         extends: true,
+        ...compiled,
         test: {
+          ...compiled.test,
           name: "together",
           include: ["test/**/*.test.ts"],
           exclude: alone,
