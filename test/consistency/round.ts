@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { CacheConfig } from "../../src/config/types.ts";
+import { EXEC_ARGV } from "../support/own-process.ts";
 import { recordServer } from "../support/run-folder.ts";
 import { type Counts, check, count } from "./checker.ts";
 import { OPERATION_TIMEOUT_MS, RESUME_MS, type Violation } from "./evidence.ts";
@@ -139,7 +140,7 @@ class WorkerProcess {
   #isEnding = false;
 
   constructor(worker: number, steps: readonly Step[], { seed, near }: Setting, kvUrl: string) {
-    this.#child = fork(WORKER, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    this.#child = fork(WORKER, { stdio: ["ignore", "inherit", "inherit", "ipc"], execArgv: EXEC_ARGV });
     this.#exited = once(this.#child, "exit");
     this.failure = this.#exited.then(([code, signal]) => {
       if (this.#isEnding) return new Promise<never>(() => {});

@@ -1,5 +1,5 @@
 // Runs a program on the compiled sources in a child process that a test can message, hear, stop, kill and await.
-import { type ChildProcess, execFileSync, fork } from "node:child_process";
+import { type ChildProcess, execFileSync, fork, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,6 +17,12 @@ const PUBLISHED = join(ROOT, "dist");
 export const STALE_MODULES = "XCACHE_TEST_STALE_MODULES";
 
 let programs = 0;
+
+/**
+ * Without the settings of V8 that suit test workers: with these, Node's own modules are compiled at every start, since what they
+ * were compiled to when Node was built is for V8's defaults.
+ */
+export const EXEC_ARGV = process.execArgv.filter((argument) => argument.startsWith("--disable-warning="));
 
 const IMPORTS = /((?:from |import |import\()")\.\/([^"]+)/g;
 
@@ -104,7 +110,8 @@ export class OwnProcess implements AsyncDisposable {
 
   constructor(program: string, { settings = {}, onSaid }: OwnProcessOptions = {}) {
     const file = programFile(PRELUDE + program);
-    this.#child = fork(file, [JSON.stringify(settings)], { stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    const stdio: StdioOptions = ["ignore", "pipe", "pipe", "ipc"];
+    this.#child = fork(file, [JSON.stringify(settings)], { stdio, execArgv: EXEC_ARGV });
     // One that hangs is ended with the run.
     const strikeOff = recordServer(this.pid);
     this.#child.on("message", (message: Said) => {
