@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { ConfigError } from "../../src/core/errors.ts";
 import { canonicalText } from "../../src/functions/argument-encoding.ts";
 import { argumentKeys, LONGEST_READABLE_KEY } from "../../src/functions/argument-key.ts";
+import { codePoint } from "../support/code-point.ts";
 
 const keyOf = argumentKeys("f");
 const key = (...args: unknown[]): string => keyOf(args);
@@ -52,7 +53,7 @@ describe("readable keys", () => {
   });
 
   it("of one number or one string have the same form as those of several, whatever its content", () => {
-    const text = fc.string({ unit: "binary", maxLength: 130 });
+    const text = fc.string({ unit: codePoint, maxLength: 130 });
     fc.assert(
       fc.property(fc.oneof(fc.double(), fc.integer(), text, fc.string({ maxLength: 70 })), (only) => {
         const made = `f(${canonicalText(only)})`;
@@ -148,7 +149,7 @@ describe("different argument lists", () => {
     const scalar = fc.oneof(
       fc.integer({ min: -2, max: 2 }),
       fc.double(),
-      fc.string({ unit: "binary", maxLength: 3 }),
+      fc.string({ unit: codePoint, maxLength: 3 }),
       fc.constantFrom<unknown>(
         "1",
         "null",

@@ -8,6 +8,7 @@ import { recordKey } from "../../../src/backends/disk/layout/disk-key.ts";
 import { loadLmdb } from "../../../src/backends/disk/lmdb.ts";
 import type { DiskOptions } from "../../../src/backends/disk/options.ts";
 import { ConfigError, ConnectionError } from "../../../src/core/errors.ts";
+import { codePoint } from "../../support/code-point.ts";
 import { DiskProcess } from "../../support/disk/disk-process.ts";
 import { freshFolders } from "../../support/disk/folder.ts";
 import { opened } from "../../support/disk/opened.ts";
@@ -58,7 +59,7 @@ describe("keys", () => {
   };
   /** Lengths around the longest that fits, and lone surrogates. */
   const anyKey = fc.oneof(
-    fc.string({ unit: "binary", minLength: 1, maxLength: 20 }),
+    fc.string({ unit: codePoint, minLength: 1, maxLength: 20 }),
     fc
       .array(fc.constantFrom("\ud800", "\udc00", "a", "\u00e9", "\u20ac"), { minLength: 1, maxLength: 8 })
       .map((units) => units.join("")),

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SLOTS, slotOf, tagForSlot } from "../../../../src/backends/kv/cluster/slots.ts";
 import { keyArgument } from "../../../../src/backends/wire/key-bytes.ts";
+import { codePoint } from "../../../support/code-point.ts";
 
 /** CRC16 (XMODEM), bit by bit. */
 function bitwiseCrc(bytes: Uint8Array): number {
@@ -23,7 +24,7 @@ function referenceSlot(key: string): number {
 }
 
 const part = fc.oneof(
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: codePoint }),
   fc.string({ unit: "grapheme" }),
   fc.constantFrom(
     "{",
