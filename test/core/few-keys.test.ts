@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FewKeys } from "../../src/core/few-keys.ts";
+import { expectSame } from "../support/same.ts";
 
 describe("a map of few keys", () => {
   test("finds what was set, until it is deleted", () => {
@@ -40,7 +41,7 @@ describe("a map of few keys", () => {
         keys.delete(key);
         model.delete(key);
       }
-      for (const each of ["k0", "k1", "k2", "k3"]) expect(keys.get(each)).toBe(model.get(each));
+      for (const each of ["k0", "k1", "k2", "k3"]) expectSame(keys.get(each), model.get(each));
     }
     expect([...keys.values()].sort()).toEqual([...model.values()].sort());
   });

@@ -8,6 +8,7 @@ import { type EntryTags, Table } from "../../../src/backends/memory/table.ts";
 import type { BackendHost } from "../../../src/core/backend.ts";
 import type { StoreRecord } from "../../../src/core/record.ts";
 import { cacheWithClock, ManualClock } from "../../../src/testing/manual-clock.ts";
+import { expectSame } from "../../support/same.ts";
 import { LIVE, MortalTagSet } from "./tag-set-sample.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -519,7 +520,7 @@ describe("hits on an unboxed entry", () => {
   test("read the clock once per `hitsPerReading` hits", () => {
     const { clock, page } = openWithReadings();
     const read = vi.spyOn(clock, "now");
-    for (let hit = 0; hit < 10 * READING; hit++) expect(page.peek("a")).toBe(1);
+    for (let hit = 0; hit < 10 * READING; hit++) expectSame(page.peek("a"), 1);
     expect(read).toHaveBeenCalledTimes(10);
   });
 
@@ -582,7 +583,7 @@ describe("hits on an unboxed entry", () => {
     const { clock, table, page } = openFull();
     const recorded = vi.spyOn(table, "recordUse");
     const read = vi.spyOn(clock, "now");
-    for (let hit = 0; hit < 1_000 * READING; hit++) expect(page.peek("a")).toBe(1);
+    for (let hit = 0; hit < 1_000 * READING; hit++) expectSame(page.peek("a"), 1);
     expect(recorded.mock.calls.length).toBeGreaterThan(400);
     expect(recorded.mock.calls.length).toBeLessThan(600);
     expect(read.mock.calls.length).toBeGreaterThanOrEqual(1_000);

@@ -1,8 +1,8 @@
 // Runs random handler programs on a server behind the cache and on a bare one, and compares what clients and handlers get.
-import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, vi } from "vitest";
+import { afterAll, beforeAll, vi } from "vitest";
 import type { HTTPCacheMiddleware } from "../../../src/web/engine/engine.ts";
+import { expectSame } from "../../support/same.ts";
 import { type Program, program } from "./programs.ts";
 import { type Build, Stage } from "./stages.ts";
 import type { Got } from "./wire.ts";
@@ -29,11 +29,6 @@ function compared(got: Got): Got {
   const headers = { ...got.headers };
   for (const name of NOT_COMPARED) delete headers[name];
   return { ...got, headers };
-}
-
-/** As `expect`, which is slow for what is nearly always equal. */
-function expectSame(got: unknown, expected: unknown, what: string): void {
-  if (!isDeepStrictEqual(got, expected)) expect(got, what).toEqual(expected);
 }
 
 /** Two servers for the tests of a suite: a bare one, and one behind `engines`, of which the first is the outermost. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Fifo } from "../../../../src/backends/memory/eviction/fifo.ts";
+import { expectSame } from "../../../support/same.ts";
 
 test("a queue returns its items in order, across growth and with some of them dropped", () => {
   const steps = fc.array(
@@ -22,7 +23,7 @@ test("a queue returns its items in order, across growth and with some of them dr
       let model: number[] = [];
       for (const step of todo) {
         if (step === "shift") {
-          if (model.length > 0) expect(queue.shift()).toBe(model.shift());
+          if (model.length > 0) expectSame(queue.shift(), model.shift());
         } else if ("push" in step) {
           for (const slot of step.push) queue.push(slot);
           model.push(...step.push);
@@ -35,9 +36,9 @@ test("a queue returns its items in order, across growth and with some of them dr
           expect(asked).toEqual(model.toReversed());
           model = model.filter((slot) => slot % step.dropMultiplesOf !== 0);
         }
-        expect(queue.length).toBe(model.length);
+        expectSame(queue.length, model.length);
       }
-      while (model.length > 0) expect(queue.shift()).toBe(model.shift());
+      while (model.length > 0) expectSame(queue.shift(), model.shift());
     }),
     { numRuns: 40 },
   );

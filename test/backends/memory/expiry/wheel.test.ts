@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { TICK_MS, tickOf, Wheel } from "../../../../src/backends/memory/expiry/wheel.ts";
 import { Rows } from "../../../../src/backends/memory/layout/rows.ts";
+import { expectSame } from "../../../support/same.ts";
 
 const START = tickOf(Date.UTC(2026, 0, 1));
 /** One turn of the wheel. */
@@ -245,13 +246,13 @@ test("a wheel agrees with a list of due times, whatever is linked, unlinked and 
           }
           const waiting = [...due.values()].filter((tick) => tick < now);
           if (step.most === Number.POSITIVE_INFINITY) {
-            expect([waiting, wheel.firstOpen]).toEqual([[], START + now]);
+            expectSame([waiting, wheel.firstOpen], [[], START + now]);
           }
         }
-        expect(wheel.size).toBe(due.size);
-        expect(wheel.firstOpen).toBeLessThanOrEqual(wheel.next);
+        expectSame(wheel.size, due.size);
+        if (!(wheel.firstOpen <= wheel.next)) expect(wheel.firstOpen).toBeLessThanOrEqual(wheel.next);
         const lost = [...due.keys()].filter((at) => !wheel.comesBy(at, Number.POSITIVE_INFINITY));
-        expect(lost).toEqual([]);
+        expectSame(lost, []);
       }
       now += 5 * TURN;
       expect(sorted(turn(wheel, due, now, Number.POSITIVE_INFINITY))).toEqual(sorted(due.keys()));

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { Box } from "../../../../src/backends/memory/layout/box.ts";
 import { Page, type PageHost } from "../../../../src/backends/memory/layout/page.ts";
+import { expectSame } from "../../../support/same.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -161,7 +162,7 @@ describe("an iteration over the keys", () => {
         const stayed = new Set(present);
         const met: string[] = [];
         for (const at of page.keys()) {
-          expect(present.has(at)).toBe(true);
+          expectSame(present.has(at), true);
           met.push(at);
           for (const step of todo[met.length] ?? [{ do: "add", key: `new ${met.length}` }]) {
             if (step.do === "add") {
@@ -178,7 +179,7 @@ describe("an iteration over the keys", () => {
         }
         const counted = new Map<string, number>();
         for (const at of met) counted.set(at, (counted.get(at) ?? 0) + 1);
-        for (const at of stayed) expect(counted.get(at)).toBe(1);
+        for (const at of stayed) expectSame(counted.get(at), 1);
         expect(met.length).toBeLessThanOrEqual(count);
         expect([...page.keys()].toSorted()).toEqual([...present].toSorted());
         expect(page.size).toBe(present.size);
