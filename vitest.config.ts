@@ -3,8 +3,11 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { compiledSources } from "./test/support/compiled-sources.ts";
 
-/** What replaces modules or timers must not meet what others have left in them; DEBUG turns tracing on for the whole process. */
-const REPLACES_PARTS = /\bvi\.(mock|doMock|resetModules|useFakeTimers)\(|\bstubEnv\("DEBUG"/;
+/** What replaces or reloads modules must not meet those of others, and has them from the test runner. */
+const REPLACES_MODULES = /\bvi\.(mock|doMock|resetModules)\(/;
+
+/** What replaces timers must not meet what others have left in them; DEBUG turns tracing on for the whole process. */
+const REPLACES_PARTS = /\bvi\.useFakeTimers\(|\bstubEnv\("DEBUG"/;
 
 /** To collect all garbage takes long where other files have left much behind. */
 const COLLECTS_GARBAGE = /runInNewContext\("gc"\)/;
@@ -15,9 +18,11 @@ const NEEDS_OWN_GLOBALS = /web\/invisible-fetch\.test\.ts$/;
 const tests = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".test.ts"))
   .map((path) => `test/${path}`);
+const replacing = tests.filter((path) => REPLACES_MODULES.test(readFileSync(path, "utf8")));
 const alone = tests.filter((path) => {
   const text = readFileSync(path, "utf8");
-  return NEEDS_OWN_GLOBALS.test(path) || REPLACES_PARTS.test(text) || COLLECTS_GARBAGE.test(text);
+  const isAlone = NEEDS_OWN_GLOBALS.test(path) || REPLACES_PARTS.test(text) || COLLECTS_GARBAGE.test(text);
+  return isAlone && !replacing.includes(path);
 });
 
 /** The files that take longest, mostly by waiting: begun last, one of them would keep a run from ending. */
@@ -30,7 +35,6 @@ const LONGEST = [
   "db/library-features",
   "behaviour/encryption/contract",
   "behaviour/kv/lost-connection",
-  "behaviour/cache/async-context",
   "behaviour/memcached/short-ttl",
   "dashboard/browser",
   "behaviour/kv/transfers",
@@ -41,16 +45,28 @@ const LONGEST = [
   "docs/pages",
   "behaviour/kv/contract",
   "behaviour/memcached/contract",
-  "behaviour/kv/churn",
   "behaviour/web/clients",
   "backends/kv/sentinel/sentinel",
-  "behaviour/kv/batching",
   "extras/types",
   "behaviour/web/conformance",
   "cli/interrupt",
   "docs/run",
   "behaviour/cli/shells",
   "behaviour/disk/contract",
+  "dashboard/states",
+  "dashboard/browser-keys",
+  "dashboard/proxies",
+  "behaviour/ecosystem/next-servers",
+  "behaviour/web/twice",
+  "behaviour/db/examples",
+  "behaviour/cli/frozen",
+  "behaviour/kv/lost-writes",
+  "behaviour/disk/processes",
+  "behaviour/disk/reopened",
+  "db/feed/faults",
+  "extras/getting-started",
+  "behaviour/kv/relay-faults",
+  "testing/backend-contract",
 ].map((name) => `/test/${name}.test.ts`);
 
 const compiled = compiledSources();
@@ -59,7 +75,7 @@ class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId, project }: TestSpecification): number => {
       // A worker that has run one of these is replaced: before it has loaded all of src for the others.
-      if (project.name === "alone") return -1;
+      if (project.name !== "together") return -1;
       const at = LONGEST.findIndex((ending) => moduleId.endsWith(ending));
       return at >= 0 ? at : LONGEST.length;
     };
@@ -94,12 +110,13 @@ export default defineConfig({
           ...compiled.test,
           name: "together",
           include: ["test/**/*.test.ts"],
-          exclude: alone,
+          exclude: [...alone, ...replacing],
           isolate: false,
           setupFiles: ["test/support/worker.setup.ts"],
         },
       },
-      { extends: true, test: { name: "alone", include: alone } },
+      { extends: true, ...compiled, test: { ...compiled.test, name: "alone", include: alone } },
+      { extends: true, test: { name: "replacing modules", include: replacing } },
     ],
     // The report is where .ci/run and the Node matrix read their closing figures.
     reporters: process.env.CI ? ["default", "json"] : ["default"],
