@@ -35,8 +35,19 @@ function slotOfAny(key: string): number {
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
+/** Those found so far, since every connection of a cluster asks for two of them. */
+const tags = new Map<number, string>();
+
 /** Three letters that hash to the slot, as a key or as a hash tag; three are enough to reach every slot. */
 export function tagForSlot(slot: number): string {
+  const known = tags.get(slot);
+  if (known !== undefined) return known;
+  const tag = findTag(slot);
+  tags.set(slot, tag);
+  return tag;
+}
+
+function findTag(slot: number): string {
   for (const first of ALPHABET) {
     const afterFirst = crc16(0, first, 0, 1);
     for (const second of ALPHABET) {
