@@ -27,7 +27,9 @@ export class Ring {
   constructor(hosts: readonly HostPort[]) {
     this.names = hosts.map(nameOf).sort();
     this.fingerprint = digest([FORMAT, ...this.names].join("\n")).subarray(0, 6);
-    const owned = this.names
+    // All keys are on an only server.
+    const sharing = this.names.length === 1 ? [] : this.names;
+    const owned = sharing
       .flatMap((name, owner) => pointsOf(name).map((point) => ({ point, owner })))
       .sort((a, b) => a.point - b.point || a.owner - b.owner);
     this.#points = Uint32Array.from(owned, ({ point }) => point);
