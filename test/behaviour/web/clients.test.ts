@@ -1,12 +1,15 @@
 // Clients that misbehave, all at once: they leave before, during and after a response, read slowly, close their half, send
 // requests ahead and reset streams. Afterwards every URL answers as the same server without the cache does.
+import { writeFileSync } from "node:fs";
 import { Agent, request as httpRequest } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OwnProcess } from "../../support/own-process.ts";
 import { soon } from "../../support/pace.ts";
 import { type RedisServer, startRedis } from "../../support/redis.ts";
+import { runFolder } from "../../support/run-folder.ts";
 import { until } from "../../support/until.ts";
 
 const ADAPTERS = [
@@ -26,11 +29,9 @@ const KINDS = ["small", "late", "big", "stream", "file", "broken"] as const;
 
 /** One server for each adapter and store; the test only has clients. */
 const PROGRAM = `
-import { mkdtempSync, createReadStream, rmSync, writeFileSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
@@ -44,11 +45,6 @@ import { httpCache as honoCache } from "./web/hono.js";
 import { httpCache as koaCache } from "./web/koa.js";
 import { httpCache as nodeCache } from "./web/node.js";
 import { XCache } from "./index.js";
-
-const folder = mkdtempSync(join(tmpdir(), "xcache-clients-"));
-const file = join(folder, "file.txt");
-writeFileSync(file, "a line of the file\\n".repeat(2_000));
-process.on("exit", () => rmSync(folder, { recursive: true }));
 
 /** Bodies that a handler has begun to make and not yet finished or given up. */
 const open = new Set();
@@ -79,7 +75,7 @@ async function page(url, headers) {
   if (kind === "big") return (url + " ").repeat(20_000);
   if (kind === "stream") return counted(streamed(url, 6), headers);
   if (kind === "broken") return counted(streamed(url, 3, new Error("broken on purpose")), headers);
-  if (kind === "file") return counted(createReadStream(file), headers);
+  if (kind === "file") return counted(createReadStream(settings.file), headers);
   return "page " + url;
 }
 
@@ -130,7 +126,7 @@ const BUILD = {
   express: async (options) => {
     const app = express();
     if (options) app.use(expressCache(options));
-    app.get("/file/:number", (request, response) => response.type(TYPE).sendFile(file, () => {}));
+    app.get("/file/:number", (request, response) => response.type(TYPE).sendFile(settings.file, () => {}));
     app.use(listener);
     return createServer(app);
   },
@@ -163,8 +159,11 @@ const ports: Ports[] = [];
 
 beforeAll(async () => {
   redis = await startRedis();
+  // In the folder of the run: these processes are killed, and remove nothing.
+  const file = join(runFolder(), "clients.txt");
+  writeFileSync(file, "a line of the file\n".repeat(2_000));
   for (const stores of [{ bare: "", memory: "memory://", redis: redis.url }, { redis: redis.url }]) {
-    processes.push(new OwnProcess(PROGRAM, { settings: { stores } }));
+    processes.push(new OwnProcess(PROGRAM, { settings: { stores, file } }));
   }
   for (const each of processes) ports.push((await each.heard("ready")).ports as Ports);
 });
