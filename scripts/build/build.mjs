@@ -30,7 +30,8 @@ export function whyStale(root = ROOT) {
   const outputs = new Set(list(join(root, MODULES), (path) => path.endsWith(".js")));
   /** @param {string} path */
   const modified = (path) => statSync(join(root, path)).mtimeMs;
-  const settings = ["tsconfig.json", "tsconfig.build.json", "scripts/build/bundle.mjs"];
+  const scripts = ["bundle", "compact"].map((name) => `scripts/build/${name}.mjs`);
+  const settings = ["tsconfig.json", "tsconfig.build.json", ...scripts];
   let latest = 0;
   for (const source of sources) {
     const output = source.replace(/ts$/, "js");

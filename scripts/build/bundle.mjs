@@ -3,12 +3,15 @@ import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rollup } from "rollup";
-import { transformWithEsbuild } from "vite";
+import { compact } from "./compact.mjs";
 
 const STORES = ["disk", "kv", "memcached"];
 
 /** What only sentinels and clusters need, below backends/kv. */
 const SEVERAL_SERVERS = ["cluster", "sentinel", "several-servers.js"];
+
+/** Commands that load more than the others do, and what completes words while somebody types. */
+const APART = ["complete.js", "db.js", "search.js", "ui.js"];
 
 /** What looks at a cache: seldom used, and small. */
 const INSIGHT = ["advice", "metrics"];
@@ -53,7 +56,7 @@ function fileOf(path) {
   const [folder = "", below = "", third = ""] = path.split("/");
   if (below === "kv" && SEVERAL_SERVERS.includes(third)) return "kv-servers";
   if (folder === "backends") return STORES.includes(below) ? below : "store";
-  if (folder === "cli") return below === "commands" ? undefined : "cli";
+  if (folder === "cli" && below === "commands") return APART.includes(third) ? undefined : "commands";
   if (INSIGHT.includes(folder)) return "insight";
   return folder === "ecosystem" ? undefined : folder;
 }
@@ -84,29 +87,23 @@ const ownVersion = {
     importer.endsWith("/cli/main.js") && source === "../version.js"
       ? join(dirname(importer), `${source}${OWN}`)
       : null,
-  load: (id) => (id.endsWith(OWN) ? readFileSync(id.slice(0, -OWN.length), "utf8") : null),
 };
 
 /**
- * The declarations keep their comments, where editors show them; in the code, comments and white space only take time to
- * load. Names stay, and lines stay short, for stack traces.
- * @type {import("rollup").OutputPlugin}
+ * Reads modules with the maps to their sources. The compiler names those from where it wrote the modules, which may have moved since.
+ * @param {string} root
+ * @param {string} modules
+ * @returns {import("rollup").Plugin}
  */
-const compact = {
-  name: "compact",
-  renderChunk: async (code, { fileName }) => {
-    const options = {
-      loader: "js",
-      target: "esnext",
-      legalComments: "none",
-      minifyWhitespace: true,
-      minifySyntax: true,
-      lineLimit: 200,
-      sourcemap: false,
-    };
-    return (await transformWithEsbuild(code, fileName, /** @type {any} */ (options))).code;
+const fromSources = (root, modules) => ({
+  name: "from-sources",
+  load: (id) => {
+    const path = id.replace(OWN, "");
+    const source = join(root, "src", relative(modules, path).replace(/js$/, "ts"));
+    const map = JSON.parse(readFileSync(`${path}.map`, "utf8"));
+    return { code: readFileSync(path, "utf8"), map: { ...map, sources: [source] } };
   },
-};
+});
 
 /**
  * @param {string} root
@@ -120,7 +117,7 @@ async function bundle(root, modules, dist) {
   const graph = await rollup({
     input: Object.fromEntries(entries.map((entry) => [entry, join(modules, `${entry}.js`)])),
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
-    plugins: [ownVersion],
+    plugins: [ownVersion, fromSources(root, modules)],
     treeshake: { moduleSideEffects: false },
     // A cycle of files would be one of folders, or a badly chosen group above.
     onLog: (_, { message, code }) => {
@@ -147,7 +144,8 @@ async function bundle(root, modules, dist) {
     minifyInternalExports: false,
     hoistTransitiveImports: false,
     generatedCode: "es2015",
-    plugins: [compact],
+    sourcemap: "hidden",
+    plugins: [compact(root)],
   });
   await graph.close();
   copyTypes(modules, dist, targetsOf(root).imported);

@@ -54,8 +54,8 @@ describe("the tarball", () => {
     packed = tarball.files.map(({ path }) => path);
   });
 
-  test("contains the compiled code, its types and the four standard files, and nothing else", () => {
-    const outside = packed.filter((path) => !/^dist\/.+(\.js|\.d\.ts)$/.test(path));
+  test("contains the compiled code, its maps and types and the four standard files, and nothing else", () => {
+    const outside = packed.filter((path) => !/^dist\/.+(\.js|\.js\.map|\.d\.ts)$/.test(path));
     expect(outside.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
   });
 

@@ -17,6 +17,7 @@ describe("dist", () => {
       "tsconfig.json": 1,
       "tsconfig.build.json": 1,
       "scripts/build/bundle.mjs": 1,
+      "scripts/build/compact.mjs": 1,
       ...files,
     })) {
       mkdirSync(dirname(join(root, path)), { recursive: true });
