@@ -1,7 +1,7 @@
 // `cachedDependency` with the adapters of all supported database libraries.
 import { drizzleSessions } from "./db/drizzle/sessions.ts";
 import { knexSessions } from "./db/knex.ts";
-import { kyselySessions } from "./db/kysely.ts";
+import { kyselySessions } from "./db/kysely/sessions.ts";
 import { mysql2Sessions } from "./db/mysql2/sessions.ts";
 import { pgSessions } from "./db/pg/sessions.ts";
 import { postgresSessions } from "./db/postgres.ts";

@@ -21,6 +21,26 @@ export interface FailureDetails {
   readonly cause?: unknown;
 }
 
+/** A destination whose code is loaded for the first message: most programs send none. */
+export class LazyDestination implements Destination {
+  readonly label: string;
+  readonly #load: () => Promise<Destination>;
+  #loaded: Destination | undefined;
+
+  constructor(label: string, load: () => Promise<Destination>) {
+    this.label = label;
+    this.#load = load;
+  }
+
+  async send(outgoing: Outgoing, signal: AbortSignal): Promise<void> {
+    this.#loaded ??= await this.#load().catch((cause: unknown) => {
+      throw new DeliveryFailure("its code could not be loaded", { retryable: true, cause });
+    });
+    if (signal.aborted) throw signal.reason as Error;
+    await this.#loaded.send(outgoing, signal);
+  }
+}
+
 /** Why an attempt failed; the message contains no secret. */
 export class DeliveryFailure extends Error {
   readonly retryable: boolean;

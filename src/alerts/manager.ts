@@ -9,7 +9,7 @@ import { requireSeconds } from "./checks.ts";
 import { wordsOf } from "./condition.ts";
 import { type AlertDefinition, type CheckedAlert, checkAlert } from "./definition.ts";
 import { Delivery, type DeliveryCounts, type DeliveryHost } from "./delivery.ts";
-import { EmailDestination } from "./email.ts";
+import { type Destination, LazyDestination } from "./destination.ts";
 import { loadMailer, type Mailer } from "./mailer.ts";
 import { AlertMonitor, type AlertState } from "./monitor.ts";
 import {
@@ -20,7 +20,6 @@ import {
 } from "./options.ts";
 import { type AlertPattern, alertPatterns, type PatternOptions } from "./patterns.ts";
 import type { MetricsSource } from "./snapshot.ts";
-import { WebhookDestination } from "./webhook.ts";
 
 /** Delivery totals, and how many messages are still undelivered. */
 export type AlertDeliveries = Readonly<DeliveryCounts> & { readonly pending: number };
@@ -140,21 +139,35 @@ export class AlertManager implements AsyncDisposable {
     this.#mailer ??= loadMailer();
   }
 
-  #deliveriesOf({ webhooks, recipients }: CheckedAlert): readonly Delivery[] {
-    const { webhookKeys, smtp, attemptMs } = this.#options;
+  #deliveriesOf(alert: CheckedAlert): readonly Delivery[] {
+    const { attemptMs } = this.#options;
     const host: DeliveryHost = {
       clock: this.#clock,
       counts: this.#counts,
       attemptMs,
       report: (error) => this.#report(error),
     };
-    const deliveries = webhooks.map(
-      (address) => new Delivery(new WebhookDestination(address, webhookKeys, this.#clock), host),
+    return this.#destinationsOf(alert).map((destination) => new Delivery(destination, host));
+  }
+
+  #destinationsOf({ webhooks, recipients }: CheckedAlert): readonly Destination[] {
+    const { webhookKeys, smtp } = this.#options;
+    const mailer = this.#mailer;
+    const destinations = webhooks.map(
+      (address) =>
+        new LazyDestination(address.label, async () => {
+          const { WebhookDestination } = await import("./webhook.ts");
+          return new WebhookDestination(address, webhookKeys, this.#clock);
+        }),
     );
-    if (recipients.length > 0 && smtp !== undefined && this.#mailer !== undefined) {
-      deliveries.push(new Delivery(new EmailDestination(smtp, recipients, this.#mailer), host));
+    if (recipients.length > 0 && smtp !== undefined && mailer !== undefined) {
+      const load = async (): Promise<Destination> => {
+        const { EmailDestination } = await import("./email.ts");
+        return new EmailDestination(smtp, recipients, mailer);
+      };
+      destinations.push(new LazyDestination(`email through ${smtp.host}:${smtp.port}`, load));
     }
-    return deliveries;
+    return destinations;
   }
 
   #reported(): readonly ReportedAlert[] {

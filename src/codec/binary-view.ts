@@ -1,4 +1,5 @@
 // Buffers, typed arrays and DataViews as bytes and back. Multi-byte elements are stored little-endian.
+import { onFirstUse } from "../core/lazy-builtin.ts";
 
 interface ViewType {
   readonly bytesPerElement: number;
@@ -27,12 +28,14 @@ const VIEW_NAMES = [
   "Float16Array",
 ] as const;
 
-const VIEW_TYPES: readonly (ViewType | undefined)[] = VIEW_NAMES.map((name) => {
-  if (name === "DataView") return { bytesPerElement: 1, make: (buffer) => new DataView(buffer) };
-  const Constructor = (globalThis as unknown as Record<string, TypedArrayConstructor | undefined>)[name];
-  if (Constructor === undefined) return undefined;
-  return { bytesPerElement: Constructor.BYTES_PER_ELEMENT, make: (buffer) => new Constructor(buffer) };
-});
+const viewTypes = onFirstUse((): readonly (ViewType | undefined)[] =>
+  VIEW_NAMES.map((name) => {
+    if (name === "DataView") return { bytesPerElement: 1, make: (buffer) => new DataView(buffer) };
+    const Constructor = (globalThis as unknown as Record<string, TypedArrayConstructor | undefined>)[name];
+    if (Constructor === undefined) return undefined;
+    return { bytesPerElement: Constructor.BYTES_PER_ELEMENT, make: (buffer) => new Constructor(buffer) };
+  }),
+);
 
 const HOST_IS_BIG_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 0;
 
@@ -52,13 +55,13 @@ export function viewTypeOf(view: ArrayBufferView): number {
 /** The bytes in stored order; shares memory with the view unless the host is big-endian. */
 export function storedBytesOf(view: ArrayBufferView, viewType: number): Uint8Array {
   const bytes = new Uint8Array(view.buffer as ArrayBuffer, view.byteOffset, view.byteLength);
-  const width = VIEW_TYPES[viewType]?.bytesPerElement ?? 1;
+  const width = viewTypes()[viewType]?.bytesPerElement ?? 1;
   return HOST_IS_BIG_ENDIAN ? swapped(bytes, width) : bytes;
 }
 
 /** A view with its own memory; undefined if this Node lacks the type or the length does not fit it. */
 export function viewFrom(viewType: number, stored: Uint8Array): ArrayBufferView | undefined {
-  const type = VIEW_TYPES[viewType];
+  const type = viewTypes()[viewType];
   if (type === undefined || stored.length % type.bytesPerElement !== 0) return undefined;
   return type.make(ownMemory(HOST_IS_BIG_ENDIAN ? swapped(stored, type.bytesPerElement) : stored));
 }

@@ -2,9 +2,7 @@
 import type { Transform } from "node:stream";
 import { CodecError } from "../core/errors.ts";
 import { nodeZlib } from "../core/lazy-builtin.ts";
-
-export type CompressionAlgorithm = "brotli" | "gzip" | "zstd";
-export const ALGORITHMS: readonly CompressionAlgorithm[] = ["brotli", "gzip", "zstd"];
+import type { CompressionAlgorithm } from "./options.ts";
 
 interface Unpacked {
   readonly buffer: Buffer;
@@ -61,18 +59,8 @@ function allMethods(): Methods {
 
 let known: Methods | undefined;
 
-function methodIfAvailable(algorithm: CompressionAlgorithm): Method | undefined {
-  known ??= allMethods();
-  return known[algorithm];
-}
-
 function unpackWith(call: ZlibCall, bytes: Uint8Array, maxOutputLength: number): Unpacked {
   return call(bytes, { maxOutputLength, info: true }) as Unpacked;
-}
-
-/** Whether this Node supports it. */
-export function isAvailable(algorithm: CompressionAlgorithm): boolean {
-  return methodIfAvailable(algorithm) !== undefined;
 }
 
 export function compress(algorithm: CompressionAlgorithm, bytes: Uint8Array): Buffer {
@@ -137,7 +125,8 @@ export async function decompressedBeginning(
 }
 
 function methodOf(algorithm: CompressionAlgorithm): Method {
-  const method = methodIfAvailable(algorithm);
+  known ??= allMethods();
+  const method = known[algorithm];
   if (method === undefined) {
     throw new CodecError(
       "FRAME_VERSION",

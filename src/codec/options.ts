@@ -1,6 +1,8 @@
 // The options of the codec: their types, defaults and checks.
 import { ConfigError, describeArrival } from "../core/errors.ts";
-import { ALGORITHMS, type CompressionAlgorithm, isAvailable } from "./compression.ts";
+import { nodeZlib } from "../core/lazy-builtin.ts";
+
+export type CompressionAlgorithm = "brotli" | "gzip" | "zstd";
 
 export interface CompressionOptions {
   /** Payloads smaller than this are not compressed. Default: 1024. */
@@ -33,6 +35,7 @@ export interface CodecSettings {
   readonly limits: CodecLimits;
 }
 
+export const ALGORITHMS: readonly CompressionAlgorithm[] = ["brotli", "gzip", "zstd"];
 const DEFAULT_THRESHOLD_BYTES = 1024;
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_MAX_DEPTH = 512;
@@ -72,6 +75,13 @@ function compressionOf(given: unknown): Required<CompressionOptions> | undefined
     algorithm,
     thresholdBytes: integerIn("compression.thresholdBytes", threshold, 0, GREATEST_MAX_BYTES),
   };
+}
+
+/** Whether this Node has it. */
+export function isAvailable(algorithm: CompressionAlgorithm): boolean {
+  if (algorithm !== "zstd") return true;
+  const zlib: object = nodeZlib();
+  return "zstdCompressSync" in zlib && "zstdDecompressSync" in zlib;
 }
 
 function fieldsOf<Name extends string>(

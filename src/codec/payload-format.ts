@@ -2,7 +2,7 @@
 // the MessagePack extension types of xcache. Never reuse one.
 import { CodecError } from "../core/errors.ts";
 import { VIEW_TYPE_COUNT } from "./binary-view.ts";
-import type { CompressionAlgorithm } from "./compression.ts";
+import type { CompressionAlgorithm } from "./options.ts";
 
 export type Serialization = "msgpack" | "json";
 

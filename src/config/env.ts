@@ -2,7 +2,7 @@
 import { ConfigError, describeArrival } from "../core/errors.ts";
 import { editDistance } from "../core/suggest-name.ts";
 import { CODE, HIDDEN, type Place, rejectValue } from "./place.ts";
-import { envName, FIELD_NAMES, FIELDS, type Field, type FieldName } from "./schema.ts";
+import { envName, type Field, type FieldName, fieldNames, fields } from "./schema.ts";
 import type { CheckedConfig, ResolvedConfig } from "./types.ts";
 
 const ENV_PREFIX = "XCACHE_";
@@ -16,7 +16,7 @@ export function fieldFromText<Name extends FieldName>(
   label: string,
 ): Exclude<ResolvedConfig[Name], undefined> {
   const place: Place = { origin: CODE, path: [label] };
-  const { shape, codeOnly }: Field<unknown> = FIELDS[field];
+  const { shape, codeOnly }: Field<unknown> = fields()[field];
   if (shape.fromText === undefined) {
     const where = codeOnly ? "can only be set in code" : "can only be set in a config object or file";
     return rejectValue(place, `${shape.expected}, which ${where}`, shape.isSecret ? HIDDEN : text);
@@ -39,7 +39,7 @@ function resembles(variable: string, known: string): boolean {
 }
 
 function rejectTypos(variables: readonly string[]): void {
-  const known = FIELD_NAMES.map(envName);
+  const known = fieldNames().map(envName);
   for (const variable of variables) {
     if (!variable.startsWith(ENV_PREFIX) || variable.length > 64 || known.includes(variable)) continue;
     const meant = known.find((name) => resembles(variable, name));
@@ -60,7 +60,7 @@ export function configFromEnv(env: Environment): CheckedConfig {
     );
   }
   rejectTypos(Object.keys(env).filter((variable) => env[variable] !== undefined && env[variable] !== ""));
-  const given = FIELD_NAMES.flatMap((field) => {
+  const given = fieldNames().flatMap((field) => {
     const variable = envName(field);
     const text: unknown = env[variable];
     if (text === undefined || text === "") return [];

@@ -1,12 +1,12 @@
 // Turns what the user wrote into a complete configuration, and layers flags, environment and file.
 import { CODE, type Origin, rootOf } from "./place.ts";
-import { FIELD_NAMES, FIELDS, type FieldName } from "./schema.ts";
+import { type FieldName, fieldNames, fields } from "./schema.ts";
 import { checkGiven } from "./shape.ts";
 import type { CacheConfig, CheckedConfig, ResolvedConfig } from "./types.ts";
 
 /** Checks the given fields without adding defaults. Throws ConfigError. */
 export function checkConfig(input: unknown, origin: Origin = CODE): CheckedConfig {
-  return checkGiven<ResolvedConfig>(FIELDS, input, rootOf(origin)) as CheckedConfig;
+  return checkGiven<ResolvedConfig>(fields(), input, rootOf(origin)) as CheckedConfig;
 }
 
 /**
@@ -15,7 +15,7 @@ export function checkConfig(input: unknown, origin: Origin = CODE): CheckedConfi
  */
 export function resolveConfig(input: unknown = {}, origin: Origin = CODE): ResolvedConfig {
   const given: Readonly<Record<string, unknown>> = checkConfig(input, origin);
-  const whole = FIELD_NAMES.map((field) => [field, given[field] ?? FIELDS[field].default]);
+  const whole = fieldNames().map((field) => [field, given[field] ?? fields()[field].default]);
   return Object.freeze(Object.fromEntries(whole) as unknown as ResolvedConfig);
 }
 
@@ -39,7 +39,7 @@ export function layerConfig({ flags = {}, env = {}, file = {} }: ConfigLayers): 
     ["env", env],
     ["file", file],
   ];
-  const chosen = FIELD_NAMES.map((field) => {
+  const chosen = fieldNames().map((field) => {
     const layer = layers.find(([, config]) => config[field] !== undefined);
     return { field, source: layer?.[0] ?? ("default" as const), value: layer?.[1][field] };
   });

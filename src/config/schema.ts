@@ -7,6 +7,7 @@ import { MOST_ENTRIES } from "../core/backend-options.ts";
 import type { Collector } from "../core/collector.ts";
 import { type EncryptionConfig, EncryptionSettings } from "../core/encryption-settings.ts";
 import { ConfigError } from "../core/errors.ts";
+import { onFirstUse } from "../core/lazy-builtin.ts";
 import { isPlainRecord, toSnake } from "../core/wire.ts";
 import { HIDDEN, labelOf, rejectValue } from "./place.ts";
 import {
@@ -168,179 +169,181 @@ const encryption: Shape<false | EncryptionSettings> = {
   members: encryptionFields,
 };
 
-export const FIELDS: Fields = {
-  kvUrl: {
-    shape: storeAddress,
-    default: "redis://localhost:6379/0",
-    description: "Address of the store. Ignored if `backend` is set.",
-  },
-  username: {
-    shape: name,
-    default: undefined,
-    description: "User name for Redis or Valkey. Default: the one in `kv_url`.",
-  },
-  password: {
-    shape: password,
-    default: undefined,
-    description:
-      "Password for Redis or Valkey. In code also a function, called for every connection. Default: the one in `kv_url`.",
-  },
-  defaultTtl: {
-    shape: lifetime,
-    default: 300,
-    unit: "s",
-    description: "Time to live of an entry if the operation sets none.",
-  },
-  keyPrefix: {
-    shape: text(256),
-    default: "xcache",
-    description: "First part of every stored key. Caches with different prefixes share nothing.",
-  },
-  enableFuzzy: {
-    shape: boolean,
-    default: false,
-    description: "Enables `fuzzySearch`.",
-  },
-  tables: {
-    shape: mapOf(table, name, "a map from table name to { ttl, tags }"),
-    default: Object.freeze(Object.create(null) as Record<string, ResolvedTable>),
-    description: "Per-table ttl and tags for `cachedDependency`.",
-  },
-  enableMetrics: {
-    shape: boolean,
-    default: true,
-    description: "Measures operations and enables `startMetricsCollection`.",
-  },
-  metricsRetentionDays: {
-    shape: integer(1, 3650),
-    default: 7,
-    unit: "days",
-    description: "How long per-minute statistics are kept in the store.",
-  },
-  backend: {
-    shape: backend,
-    default: undefined,
-    description: "The store itself, instead of an address.",
-    codeOnly: true,
-  },
-  metrics: {
-    shape: collector,
-    default: undefined,
-    description: "Receives the measurements. Default: none are sent.",
-    codeOnly: true,
-  },
-  nearCache: {
-    shape: switchable<Required<NearCacheConfig>>({
-      maxEntries: {
-        shape: integer(1, MOST_ENTRIES),
-        default: 10_000,
-        description: "Maximum number of entries.",
-      },
-      maxBytes: {
-        shape: integer(1),
-        default: 64 * 1024 * 1024,
-        unit: "bytes",
-        description: "Approximate limit on the memory of values.",
-      },
-      values: {
-        shape: choice(["copy", "shared", "frozen"]),
-        default: "copy",
-        description:
-          "Whether callers get copies, the cached objects themselves, which they must not modify, or frozen ones.",
-      },
-    }),
-    default: false,
-    description: "Keeps hot entries in this process, coherent with the store.",
-  },
-  operationTimeout: {
-    shape: timeout,
-    default: 1,
-    unit: "s",
-    description: "Deadline of every store operation, including the wait for a connection.",
-  },
-  connectTimeout: {
-    shape: timeout,
-    default: 5,
-    unit: "s",
-    description: "How long to wait for a connection.",
-  },
-  poolSize: {
-    shape: integer(1, 1024),
-    default: 1,
-    description: "Connections for ordinary commands.",
-  },
-  circuitBreaker: {
-    shape: record<ResolvedConfig["circuitBreaker"]>({
-      failureThreshold: {
-        shape: integer(1),
-        default: 5,
-        description: "Consecutive failures that open the circuit.",
-      },
-      resetTimeout: {
-        shape: timeout,
-        default: 30,
-        unit: "s",
-        description: "How long the circuit stays open before one call probes the store.",
-      },
-    }),
-    default: Object.freeze({ failureThreshold: 5, resetTimeout: 30 }),
-    description: "When calls to a failing store are suspended, and for how long.",
-  },
-  compression: {
-    shape: switchable<Required<CompressionConfig>>({
-      thresholdBytes: {
-        shape: integer(0),
-        default: 1024,
-        unit: "bytes",
-        description: "Encoded values shorter than this are not compressed.",
-      },
-      algorithm: {
-        shape: choice(["brotli", "gzip", "zstd"], whyUnavailable),
-        default: "brotli",
-        description: "zstd needs Node 22.15 or later.",
-      },
-    }),
-    default: false,
-    description: "Compresses large values.",
-  },
-  staleIfError: {
-    shape: span,
-    default: 0,
-    unit: "s",
-    description: "How long after expiry a stale value may be returned when a load fails.",
-  },
-  staleWhileRevalidate: {
-    shape: span,
-    default: 0,
-    unit: "s",
-    description: "How long after expiry a stale value is returned while one load refreshes it.",
-  },
-  loadLimit: {
-    shape: timeout,
-    default: 60,
-    unit: "s",
-    description:
-      "How long others wait for a load, in this process and elsewhere, before one of them loads itself.",
-  },
-  ttlJitter: {
-    shape: fraction,
-    default: 0,
-    unit: "fraction",
-    description: "Randomly shortens default ttls by up to this fraction.",
-  },
-  serialization: {
-    shape: choice(["msgpack", "json"]),
-    default: "msgpack",
-    description: "How values are serialized.",
-  },
-  encryption: {
-    shape: encryption,
-    default: false,
-    description: "Encrypts entries in shared stores with AES-256-GCM: `{ keys: { id: secret }, use: id }`.",
-  },
-};
+export const fields = onFirstUse(
+  (): Fields => ({
+    kvUrl: {
+      shape: storeAddress,
+      default: "redis://localhost:6379/0",
+      description: "Address of the store. Ignored if `backend` is set.",
+    },
+    username: {
+      shape: name,
+      default: undefined,
+      description: "User name for Redis or Valkey. Default: the one in `kv_url`.",
+    },
+    password: {
+      shape: password,
+      default: undefined,
+      description:
+        "Password for Redis or Valkey. In code also a function, called for every connection. Default: the one in `kv_url`.",
+    },
+    defaultTtl: {
+      shape: lifetime,
+      default: 300,
+      unit: "s",
+      description: "Time to live of an entry if the operation sets none.",
+    },
+    keyPrefix: {
+      shape: text(256),
+      default: "xcache",
+      description: "First part of every stored key. Caches with different prefixes share nothing.",
+    },
+    enableFuzzy: {
+      shape: boolean,
+      default: false,
+      description: "Enables `fuzzySearch`.",
+    },
+    tables: {
+      shape: mapOf(table, name, "a map from table name to { ttl, tags }"),
+      default: Object.freeze(Object.create(null) as Record<string, ResolvedTable>),
+      description: "Per-table ttl and tags for `cachedDependency`.",
+    },
+    enableMetrics: {
+      shape: boolean,
+      default: true,
+      description: "Measures operations and enables `startMetricsCollection`.",
+    },
+    metricsRetentionDays: {
+      shape: integer(1, 3650),
+      default: 7,
+      unit: "days",
+      description: "How long per-minute statistics are kept in the store.",
+    },
+    backend: {
+      shape: backend,
+      default: undefined,
+      description: "The store itself, instead of an address.",
+      codeOnly: true,
+    },
+    metrics: {
+      shape: collector,
+      default: undefined,
+      description: "Receives the measurements. Default: none are sent.",
+      codeOnly: true,
+    },
+    nearCache: {
+      shape: switchable<Required<NearCacheConfig>>({
+        maxEntries: {
+          shape: integer(1, MOST_ENTRIES),
+          default: 10_000,
+          description: "Maximum number of entries.",
+        },
+        maxBytes: {
+          shape: integer(1),
+          default: 64 * 1024 * 1024,
+          unit: "bytes",
+          description: "Approximate limit on the memory of values.",
+        },
+        values: {
+          shape: choice(["copy", "shared", "frozen"]),
+          default: "copy",
+          description:
+            "Whether callers get copies, the cached objects themselves, which they must not modify, or frozen ones.",
+        },
+      }),
+      default: false,
+      description: "Keeps hot entries in this process, coherent with the store.",
+    },
+    operationTimeout: {
+      shape: timeout,
+      default: 1,
+      unit: "s",
+      description: "Deadline of every store operation, including the wait for a connection.",
+    },
+    connectTimeout: {
+      shape: timeout,
+      default: 5,
+      unit: "s",
+      description: "How long to wait for a connection.",
+    },
+    poolSize: {
+      shape: integer(1, 1024),
+      default: 1,
+      description: "Connections for ordinary commands.",
+    },
+    circuitBreaker: {
+      shape: record<ResolvedConfig["circuitBreaker"]>({
+        failureThreshold: {
+          shape: integer(1),
+          default: 5,
+          description: "Consecutive failures that open the circuit.",
+        },
+        resetTimeout: {
+          shape: timeout,
+          default: 30,
+          unit: "s",
+          description: "How long the circuit stays open before one call probes the store.",
+        },
+      }),
+      default: Object.freeze({ failureThreshold: 5, resetTimeout: 30 }),
+      description: "When calls to a failing store are suspended, and for how long.",
+    },
+    compression: {
+      shape: switchable<Required<CompressionConfig>>({
+        thresholdBytes: {
+          shape: integer(0),
+          default: 1024,
+          unit: "bytes",
+          description: "Encoded values shorter than this are not compressed.",
+        },
+        algorithm: {
+          shape: choice(["brotli", "gzip", "zstd"], whyUnavailable),
+          default: "brotli",
+          description: "zstd needs Node 22.15 or later.",
+        },
+      }),
+      default: false,
+      description: "Compresses large values.",
+    },
+    staleIfError: {
+      shape: span,
+      default: 0,
+      unit: "s",
+      description: "How long after expiry a stale value may be returned when a load fails.",
+    },
+    staleWhileRevalidate: {
+      shape: span,
+      default: 0,
+      unit: "s",
+      description: "How long after expiry a stale value is returned while one load refreshes it.",
+    },
+    loadLimit: {
+      shape: timeout,
+      default: 60,
+      unit: "s",
+      description:
+        "How long others wait for a load, in this process and elsewhere, before one of them loads itself.",
+    },
+    ttlJitter: {
+      shape: fraction,
+      default: 0,
+      unit: "fraction",
+      description: "Randomly shortens default ttls by up to this fraction.",
+    },
+    serialization: {
+      shape: choice(["msgpack", "json"]),
+      default: "msgpack",
+      description: "How values are serialized.",
+    },
+    encryption: {
+      shape: encryption,
+      default: false,
+      description: "Encrypts entries in shared stores with AES-256-GCM: `{ keys: { id: secret }, use: id }`.",
+    },
+  }),
+);
 
-export const FIELD_NAMES = Object.keys(FIELDS) as FieldName[];
+export const fieldNames = onFirstUse(() => Object.keys(fields()) as FieldName[]);
 
 export const wireName = (field: FieldName): string => toSnake(field);
 

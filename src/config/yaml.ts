@@ -4,7 +4,7 @@ import { nodeFs, requirePackage } from "../core/lazy-builtin.ts";
 import { toSnake } from "../core/wire.ts";
 import { type Origin, rejectValue, rootOf } from "./place.ts";
 import { checkConfig } from "./resolve.ts";
-import { FIELD_NAMES, FIELDS, wireName } from "./schema.ts";
+import { fieldNames, fields, wireName } from "./schema.ts";
 import type { CheckedConfig } from "./types.ts";
 import { MAX_ALIASES, type ParsedYaml, parseYaml, type Yaml } from "./yaml-parse.ts";
 
@@ -63,7 +63,7 @@ function locator(
 }
 
 function rejectCodeOnly(given: object, origin: Origin): void {
-  for (const field of FIELD_NAMES.filter((each) => FIELDS[each].codeOnly)) {
+  for (const field of fieldNames().filter((each) => fields()[each].codeOnly)) {
     const key = wireName(field);
     if (!Object.hasOwn(given, key)) continue;
     const value: unknown = Reflect.get(given, key);

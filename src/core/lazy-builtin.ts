@@ -3,7 +3,8 @@
 
 const getPart = process.getBuiltinModule;
 
-function onFirstUse<Part>(load: () => Part): () => Part {
+/** Also for tables that take longer to make than most programs have use for them. */
+export function onFirstUse<Part>(load: () => Part): () => Part {
   let part: Part | undefined;
   return () => {
     part ??= load();

@@ -1,6 +1,6 @@
 // The settings as the dashboard and `xcache ui` show them.
 import { resolveConfig } from "../config/resolve.ts";
-import { FIELD_NAMES, type FieldName, wireName } from "../config/schema.ts";
+import { type FieldName, fieldNames, wireName } from "../config/schema.ts";
 import { redactUrl } from "../core/redact.ts";
 import type { CheckedOptions } from "./checked-options.ts";
 
@@ -14,7 +14,7 @@ export interface Setting {
 /** The fields in force; what differs from the default comes from the code. */
 export function configured(config: CheckedOptions["inside"]["root"]["config"]): readonly Setting[] {
   const defaults = resolveConfig({});
-  return FIELD_NAMES.map((field) => ({
+  return fieldNames().map((field) => ({
     name: wireName(field),
     value: settingText(field, config[field]),
     origin: JSON.stringify(config[field]) === JSON.stringify(defaults[field]) ? "default" : "code",

@@ -2,7 +2,7 @@ import * as zlib from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCodec } from "../../src/codec/codec.ts";
-import { ALGORITHMS, isAvailable } from "../../src/codec/compression.ts";
+import { ALGORITHMS, isAvailable } from "../../src/codec/options.ts";
 import { CodecError } from "../../src/core/errors.ts";
 import { anyValue } from "./arbitrary.ts";
 import { difference } from "./exact.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { configFromEnv, fieldFromText } from "../../src/config/env.ts";
 import { resolveConfig } from "../../src/config/resolve.ts";
-import { envName, FIELD_NAMES, FIELDS } from "../../src/config/schema.ts";
+import { envName, fieldNames, fields } from "../../src/config/schema.ts";
 import type { CacheConfig } from "../../src/config/types.ts";
 import { configErrorOf } from "./thrown.ts";
 
@@ -47,8 +47,8 @@ describe("values", () => {
   });
 
   it("the variables are these and no others", () => {
-    const settable = FIELD_NAMES.filter((field) => FIELDS[field].shape.fromText !== undefined);
-    expect(FIELD_NAMES.filter((field) => !settable.includes(field))).toEqual([
+    const settable = fieldNames().filter((field) => fields()[field].shape.fromText !== undefined);
+    expect(fieldNames().filter((field) => !settable.includes(field))).toEqual([
       "tables",
       "backend",
       "metrics",
@@ -84,7 +84,7 @@ describe("values", () => {
   });
 
   it("an empty or unset variable sets nothing", () => {
-    const empty = Object.fromEntries(FIELD_NAMES.map((field) => [envName(field), ""]));
+    const empty = Object.fromEntries(fieldNames().map((field) => [envName(field), ""]));
     expect(configFromEnv(empty)).toEqual({});
     expect(configFromEnv({ XCACHE_DEFAULT_TTL: undefined })).toEqual({});
     expect(configFromEnv({})).toEqual({});
@@ -131,10 +131,10 @@ describe("unknown variables", () => {
   });
 
   it("no two of our own variables are mistaken for each other's typo", () => {
-    for (const field of FIELD_NAMES) {
-      const { fromText } = FIELDS[field].shape;
+    for (const field of fieldNames()) {
+      const { fromText } = fields()[field].shape;
       if (fromText === undefined) continue;
-      const value = FIELDS[field].default ?? "text";
+      const value = fields()[field].default ?? "text";
       expect(configFromEnv({ [envName(field)]: String(value) })).toEqual({ [field]: value });
     }
   });

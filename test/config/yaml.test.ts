@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { resolveConfig } from "../../src/config/resolve.ts";
-import { FIELD_NAMES, wireName } from "../../src/config/schema.ts";
+import { fieldNames, wireName } from "../../src/config/schema.ts";
 import type { CacheConfig } from "../../src/config/types.ts";
 import { configFromYaml } from "../../src/config/yaml.ts";
 import { yamlFolder } from "./file.ts";
@@ -279,7 +279,7 @@ describe("files that are not a configuration", () => {
       'unknown field "circuit_breaker.failureThreshold": did you mean "failure_threshold"?',
     ],
     ["tables:\n  users: { tll: 5 }\n", "2:12", 'unknown field "tables.users.tll": did you mean "ttl"?'],
-    ["wibble: 5\n", "1:1", `unknown field "wibble": use one of ${FIELD_NAMES.map(wireName).join(", ")}`],
+    ["wibble: 5\n", "1:1", `unknown field "wibble": use one of ${fieldNames().map(wireName).join(", ")}`],
     ["1: 5\n", "1:1", 'unknown field "1": use one of '],
     ["<<: { pool_size: 5 }\n", "1:1", 'unknown field "<<": use one of '],
   ])("%j has an unknown key", (content, position, reason) => {

@@ -1,5 +1,5 @@
 // The store on memcached: one server, or several on a consistent-hash ring.
-import type { MemcachedAddress } from "../../core/address/address.ts";
+import { type MemcachedAddress, nameOf } from "../../core/address/address.ts";
 import { parseStoreAddress } from "../../core/address/store-url.ts";
 import type { Backend, BackendHost, Capabilities, RecordTaker, ScanItem } from "../../core/backend.ts";
 import { checkBackendOptions } from "../../core/backend-options.ts";
@@ -7,7 +7,6 @@ import { ConfigError, UnsupportedError } from "../../core/errors.ts";
 import { LazyModule } from "../../core/lazy-module.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { RemoteBackend } from "../wire/remote-backend.ts";
-import { nameOf } from "./ring.ts";
 import type { Servers } from "./servers.ts";
 
 export interface MemcachedOptions {

@@ -1,6 +1,6 @@
 // One connection to one server: pipelined commands, the reads of a tick together, a deadline for every reply.
 import type { Socket } from "node:net";
-import type { HostPort } from "../../core/address/address.ts";
+import { type HostPort, nameOf } from "../../core/address/address.ts";
 import { ConnectionError, type XCacheError } from "../../core/errors.ts";
 import { atEndOfTurn } from "../../core/event-loop.ts";
 import { markLoss } from "../../core/resilience/store-failure.ts";
@@ -26,7 +26,6 @@ import {
   type UnansweredRead,
 } from "./pending-command.ts";
 import { notMemcached, tooLarge } from "./reply-error.ts";
-import { nameOf } from "./ring.ts";
 import { NO_INFO, type Statistics } from "./server-info.ts";
 import { TickReads } from "./tick-reads.ts";
 

@@ -1,5 +1,5 @@
 // One server of the store: its connections, its time, and what it reports about itself.
-import type { HostPort } from "../../core/address/address.ts";
+import { type HostPort, nameOf } from "../../core/address/address.ts";
 import type { Failed } from "../../core/backend.ts";
 import type { Clock, Timer } from "../../core/clock.ts";
 import type { XCacheError } from "../../core/errors.ts";
@@ -9,7 +9,6 @@ import { Connection, type ConnectionSettings } from "./connection.ts";
 import type { UnansweredRead } from "./pending-command.ts";
 import { RepeatedRead } from "./read-answer.ts";
 import { notMemcached, tooOld, unusable, withoutCas } from "./reply-error.ts";
-import { nameOf } from "./ring.ts";
 import { ServerClock } from "./server-clock.ts";
 import { isRecent, NO_INFO, readServerInfo, type ServerInfo, type Statistics } from "./server-info.ts";
 

@@ -3,18 +3,12 @@
 // The ring has 2^32 points. Every server takes 256 of them: 32 SHA-256 digests of `name#round`, cut into 32-bit numbers. A
 // key belongs to the first server at or after its own point. The list is sorted first, so its order does not matter. Any
 // change to this must change FORMAT: a key must never be looked up in another place than the one it was written to.
-import type { HostPort } from "../../core/address/address.ts";
+import { type HostPort, nameOf } from "../../core/address/address.ts";
 import { nodeCrypto } from "../../core/lazy-builtin.ts";
 
 const FORMAT = "xcache ring 1";
 const ROUNDS = 32;
 const NUMBERS_PER_ROUND = 8;
-
-/** The name by which the ring knows a server. */
-export function nameOf({ host, port }: HostPort): string {
-  const name = host.toLowerCase();
-  return `${name.includes(":") ? `[${name}]` : name}:${port}`;
-}
 
 export class Ring {
   /** Names of the servers, sorted; the ring refers to them by their index here. */

@@ -1,5 +1,5 @@
 // The servers of the store: which one a key is on, whose time counts, and what they report about themselves.
-import type { MemcachedAddress } from "../../core/address/address.ts";
+import { type MemcachedAddress, nameOf } from "../../core/address/address.ts";
 import type { BackendHost, PoolState, Usage } from "../../core/backend.ts";
 import { repeatedIfLost } from "../wire/connection-error.ts";
 import { highestUsage, poolState, shareOf } from "../wire/pool.ts";
@@ -8,7 +8,7 @@ import { type KeyLocator, MemcachedCommands } from "./commands.ts";
 import type { Connection } from "./connection.ts";
 import { ItemKeys } from "./item-key.ts";
 import { type ConnectionSource, type KeyLocation, MemcachedNode, overConnection } from "./node.ts";
-import { anchoredTo, anchorFor, nameOf, Ring } from "./ring.ts";
+import { anchoredTo, anchorFor, Ring } from "./ring.ts";
 
 /** The share of operation_timeout that connecting waits for slow servers once another one is connected. */
 const PATIENCE = 0.5;

@@ -1,6 +1,6 @@
 // xcache doctor: checks settings, connection, server and packages, and suggests fixes.
 import type { LayeredConfig } from "../../config/resolve.ts";
-import { FIELD_NAMES, type FieldName, wireName } from "../../config/schema.ts";
+import { type FieldName, fieldNames, wireName } from "../../config/schema.ts";
 import { redactUrl } from "../../core/redact.ts";
 import { toWire } from "../../core/wire.ts";
 import type { CommandContext, CommandInput } from "../command-spec.ts";
@@ -66,7 +66,7 @@ function shortLines(
 
 /** Without the fields that can only be set in code. */
 function settingsOf({ config, sources }: LayeredConfig): readonly Setting[] {
-  const shown = FIELD_NAMES.filter((field) => field !== "backend" && field !== "metrics");
+  const shown = fieldNames().filter((field) => field !== "backend" && field !== "metrics");
   return shown.map((field) => ({
     name: wireName(field),
     value: settingValue(config, field),

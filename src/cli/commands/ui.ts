@@ -1,6 +1,6 @@
 // xcache ui: serves the dashboard on a loopback address and opens it in the browser.
 import { spawn } from "node:child_process";
-import { FIELD_NAMES, wireName } from "../../config/schema.ts";
+import { fieldNames, wireName } from "../../config/schema.ts";
 import { serveLocally } from "../../dashboard/local.ts";
 import { settingText } from "../../dashboard/settings.ts";
 import type { CommandContext, CommandInput } from "../command-spec.ts";
@@ -107,7 +107,7 @@ class Idle {
 }
 
 const settingsOf = ({ settings }: Session) =>
-  FIELD_NAMES.map((field) => ({
+  fieldNames().map((field) => ({
     name: wireName(field),
     value: settingText(field, settings.config[field]),
     origin: settings.sources[field],

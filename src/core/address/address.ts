@@ -7,6 +7,12 @@ export interface HostPort {
   readonly port: number;
 }
 
+/** The name of a server, the same however its host is written. memcached's ring is made of these: they must not change. */
+export function nameOf({ host, port }: HostPort): string {
+  const name = host.toLowerCase();
+  return `${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
 export interface TlsOptions {
   /** PEM file of the authorities to trust. Default: the system's. */
   readonly tlsCaFile?: string;

@@ -1,6 +1,6 @@
 // Parses every form of `kv_url`. No message contains credentials.
 import { ConfigError, describeArrival } from "../errors.ts";
-import { nodeUrl } from "../lazy-builtin.ts";
+import { nodeUrl, onFirstUse } from "../lazy-builtin.ts";
 import { suggestName } from "../suggest-name.ts";
 import type {
   ClusterOptions,
@@ -187,22 +187,20 @@ function file(parts: Parts): StoreAddress {
   return { kind: "file", path: directory, options: readUrlOptions(FILE_OPTIONS, parts) };
 }
 
-const kvSchemes = (["redis", "rediss", "valkey", "valkeys"] as const).flatMap((scheme) => {
-  const tls = scheme.endsWith("ss") || scheme === "valkeys";
-  return [
-    [scheme, standalone(tls)],
-    [`${scheme}+cluster`, cluster(tls)],
-    [`${scheme}+sentinel`, sentinel(tls)],
-  ] as const;
-});
+const kvSchemes = () =>
+  (["redis", "rediss", "valkey", "valkeys"] as const).flatMap((scheme) => {
+    const tls = scheme.endsWith("ss") || scheme === "valkeys";
+    return [
+      [scheme, standalone(tls)],
+      [`${scheme}+cluster`, cluster(tls)],
+      [`${scheme}+sentinel`, sentinel(tls)],
+    ] as const;
+  });
 
-const SCHEMES: ReadonlyMap<string, (parts: Parts) => StoreAddress> = new Map([
-  ...kvSchemes,
-  ["unix", socket],
-  ["memcached", memcached],
-  ["memory", memory],
-  ["file", file],
-]);
+const schemes = onFirstUse(
+  (): ReadonlyMap<string, (parts: Parts) => StoreAddress> =>
+    new Map([...kvSchemes(), ["unix", socket], ["memcached", memcached], ["memory", memory], ["file", file]]),
+);
 
 /**
  * Parses a store address. Throws ConfigError that names the field as `label`, says what is wrong and shows the address
@@ -210,9 +208,9 @@ const SCHEMES: ReadonlyMap<string, (parts: Parts) => StoreAddress> = new Map([
  */
 export function parseStoreAddress(url: unknown, label = "kvUrl"): StoreAddress {
   const parts = splitAddress(url, label);
-  const read = SCHEMES.get(parts.scheme);
+  const read = schemes().get(parts.scheme);
   if (read !== undefined) return read(parts);
-  const advice = suggestName(parts.scheme, [...SCHEMES.keys()]);
+  const advice = suggestName(parts.scheme, [...schemes().keys()]);
   throw new ConfigError(
     "CONFIG_INVALID",
     `${label}: unknown scheme ${describeArrival(parts.scheme)}: ${advice}`,

@@ -20,7 +20,7 @@ import {
 import { type MetricsView, readFrom } from "../collectors/source.ts";
 import { type EndpointAddress, MetricsEndpoint } from "./endpoint.ts";
 import { Family, type Sample } from "./family.ts";
-import { READERS } from "./reader.ts";
+import { readers } from "./reader.ts";
 import { defaultRegistry, labelName, type MetricRegistry, requireRegistry, seriesName } from "./registry.ts";
 
 export interface PullCollectorOptions {
@@ -139,7 +139,7 @@ export class PullCollector implements Collector {
   #registerAll(): void {
     try {
       for (const [id, spec] of Object.entries(CATALOGUE)) {
-        const reader = READERS[id as MetricId];
+        const reader = readers()[id as MetricId];
         this.#register(spec.exposition, spec, () => reader(this.#views));
       }
     } catch (cause) {

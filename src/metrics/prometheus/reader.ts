@@ -1,4 +1,5 @@
 // Reads each metric of the catalogue from the reporting caches.
+import { onFirstUse } from "../../core/lazy-builtin.ts";
 import { VERSION } from "../../version.ts";
 import { CATALOGUE, type MetricId } from "../catalogue.ts";
 import type { MetricsView, StoreGauges } from "../collectors/source.ts";
@@ -46,34 +47,36 @@ function used(name: "keys" | "bytes"): Reader {
 /** No cache counts it: feeds send it to the collector. */
 const sent: Reader = () => [];
 
-export const READERS: Readonly<Record<MetricId, Reader>> = {
-  gets: counted("gets"),
-  hits: counted("hits"),
-  misses: counted("misses"),
-  storeHits: counted("storeHits"),
-  sets: counted("sets"),
-  deletes: counted("deletes"),
-  invalidations: counted("invalidations"),
-  evictions: counted("evictions"),
-  errors: counted("errors"),
-  collectorErrors: (views) => views.flatMap((view) => view.failed()),
-  hitRate: (views) => plain(totalsOf(views).hitRate()),
-  sizeBytes: used("bytes"),
-  keysCount: used("keys"),
-  memoryUsage: worst("memoryUsage"),
-  circuitBreakerOpen: worst("circuitBreakerOpen"),
-  poolUtilization: worst("poolUtilization"),
-  poolWaiting: worst("poolWaiting"),
-  info: (views) =>
-    [...new Set(views.flatMap(({ sources }) => sources.backends()))].map((backend) => ({
-      tags: { version: VERSION, backend },
-      value: 1,
-    })),
-  operationDuration: (views) =>
-    [...totalsOf(views).durations].map(([operation, value]) => ({ tags: { operation }, value })),
-  feedAlive: sent,
-  feedLag: sent,
-  feedInvalidations: sent,
-  feedGaps: sent,
-  feedLeaderChanges: sent,
-};
+export const readers = onFirstUse(
+  (): Readonly<Record<MetricId, Reader>> => ({
+    gets: counted("gets"),
+    hits: counted("hits"),
+    misses: counted("misses"),
+    storeHits: counted("storeHits"),
+    sets: counted("sets"),
+    deletes: counted("deletes"),
+    invalidations: counted("invalidations"),
+    evictions: counted("evictions"),
+    errors: counted("errors"),
+    collectorErrors: (views) => views.flatMap((view) => view.failed()),
+    hitRate: (views) => plain(totalsOf(views).hitRate()),
+    sizeBytes: used("bytes"),
+    keysCount: used("keys"),
+    memoryUsage: worst("memoryUsage"),
+    circuitBreakerOpen: worst("circuitBreakerOpen"),
+    poolUtilization: worst("poolUtilization"),
+    poolWaiting: worst("poolWaiting"),
+    info: (views) =>
+      [...new Set(views.flatMap(({ sources }) => sources.backends()))].map((backend) => ({
+        tags: { version: VERSION, backend },
+        value: 1,
+      })),
+    operationDuration: (views) =>
+      [...totalsOf(views).durations].map(([operation, value]) => ({ tags: { operation }, value })),
+    feedAlive: sent,
+    feedLag: sent,
+    feedInvalidations: sent,
+    feedGaps: sent,
+    feedLeaderChanges: sent,
+  }),
+);

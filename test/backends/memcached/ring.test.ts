@@ -1,7 +1,8 @@
 // The placement of keys: determined by the list of servers and by nothing else.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { nameOf, Ring } from "../../../src/backends/memcached/ring.ts";
+import { Ring } from "../../../src/backends/memcached/ring.ts";
+import { nameOf } from "../../../src/core/address/address.ts";
 
 const servers = (...hosts: string[]) => hosts.map((host) => ({ host, port: 11_211 }));
 const KEYS = Array.from({ length: 20_000 }, (_, at) => `xcache:user:${at}`);

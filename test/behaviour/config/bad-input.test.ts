@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { configFromEnv } from "../../../src/config/env.ts";
 import { resolveConfig } from "../../../src/config/resolve.ts";
-import { envName, FIELD_NAMES, FIELDS, type FieldName } from "../../../src/config/schema.ts";
+import { envName, type FieldName, fieldNames, fields } from "../../../src/config/schema.ts";
 import { configFromYaml } from "../../../src/config/yaml.ts";
 import { toSnake } from "../../../src/core/wire.ts";
 import { yamlFolder } from "../../config/file.ts";
@@ -470,7 +470,7 @@ const pathOf = (field: FieldName, { at }: Bad): string[] => [field, ...(at?.spli
 /** `users` is a table's name, the rest are fields. */
 const spelledInYaml = (name: string): string => (name === "users" ? name : toSnake(name));
 
-const rows = FIELD_NAMES.flatMap((field) =>
+const rows = fieldNames().flatMap((field) =>
   BAD[field].map((bad) => ({ field, bad, path: pathOf(field, bad) })),
 );
 
@@ -489,7 +489,7 @@ describe("in code", () => {
   });
 
   it("every field has a case", () => {
-    expect(new Set(cases.map(({ field }) => field))).toEqual(new Set(FIELD_NAMES));
+    expect(new Set(cases.map(({ field }) => field))).toEqual(new Set(fieldNames()));
   });
 });
 
@@ -512,7 +512,7 @@ describe("in the environment", () => {
   });
 
   it("every field has a case, including those that text cannot express", () => {
-    expect(new Set(cases.map(({ variable }) => variable))).toEqual(new Set(FIELD_NAMES.map(envName)));
+    expect(new Set(cases.map(({ variable }) => variable))).toEqual(new Set(fieldNames().map(envName)));
   });
 });
 
@@ -541,7 +541,7 @@ describe("in YAML", () => {
   });
 
   it("every field has a case, including those that can only be set in code", () => {
-    expect(new Set(cases.map(({ field }) => field))).toEqual(new Set(FIELD_NAMES));
+    expect(new Set(cases.map(({ field }) => field))).toEqual(new Set(fieldNames()));
   });
 });
 
@@ -604,10 +604,10 @@ describe("unknown keys in code", () => {
     [{ tables: { users: { tag: [] } } }, 'unknown field "tables.users.tag": did you mean "tags"?'],
     [
       JSON.parse('{"__proto__": {"x": 1}}') as object,
-      `unknown field "__proto__": use one of ${FIELD_NAMES.join(", ")}`,
+      `unknown field "__proto__": use one of ${fieldNames().join(", ")}`,
     ],
-    [{ wibble: undefined }, `unknown field "wibble": use one of ${FIELD_NAMES.join(", ")}`],
-    [{ "redis://u:hush@h": 1 }, `unknown field "redis://***@h": use one of ${FIELD_NAMES.join(", ")}`],
+    [{ wibble: undefined }, `unknown field "wibble": use one of ${fieldNames().join(", ")}`],
+    [{ "redis://u:hush@h": 1 }, `unknown field "redis://***@h": use one of ${fieldNames().join(", ")}`],
   ])("%j is refused with the nearest name", (given, message) => {
     const error = configErrorOf(() => resolveConfig(given));
     expect(error.code).toBe("CONFIG_UNKNOWN_FIELD");
@@ -621,8 +621,8 @@ describe("unknown keys in code", () => {
   });
 
   it("the snake_case name of every field suggests its camelCase name", () => {
-    for (const field of FIELD_NAMES.filter((each) => toSnake(each) !== each)) {
-      const { message } = configErrorOf(() => resolveConfig({ [toSnake(field)]: FIELDS[field].default }));
+    for (const field of fieldNames().filter((each) => toSnake(each) !== each)) {
+      const { message } = configErrorOf(() => resolveConfig({ [toSnake(field)]: fields()[field].default }));
       expect(message).toContain(`did you mean "${field}"?`);
     }
   });

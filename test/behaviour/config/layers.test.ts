@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { layerConfig, resolveConfig } from "../../../src/config/resolve.ts";
-import { FIELD_NAMES } from "../../../src/config/schema.ts";
+import { fieldNames } from "../../../src/config/schema.ts";
 import { configErrorOf } from "../../config/thrown.ts";
 
 describe("layerConfig", () => {
@@ -21,7 +21,7 @@ describe("layerConfig", () => {
 
   it("every field has a source", () => {
     const { sources } = layerConfig({});
-    expect(sources).toEqual(Object.fromEntries(FIELD_NAMES.map((field) => [field, "default"])));
+    expect(sources).toEqual(Object.fromEntries(fieldNames().map((field) => [field, "default"])));
   });
 
   it("a value equal to the default keeps the source that gave it", () => {
