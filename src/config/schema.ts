@@ -82,40 +82,43 @@ const password: Shape<string | PasswordFunction> = {
   fromText: (line) => line,
 };
 
-const table = record<ResolvedTable>({
-  ttl: { shape: lifetime, default: undefined, unit: "s", description: "Default: `default_ttl`." },
-  tags: {
-    shape: textOrTexts(name),
-    default: undefined,
-    description: "Tags of every entry of the table, besides the table's own tag.",
-  },
-});
+const table = () =>
+  record<ResolvedTable>({
+    ttl: { shape: lifetime, default: undefined, unit: "s", description: "Default: `default_ttl`." },
+    tags: {
+      shape: textOrTexts(name),
+      default: undefined,
+      description: "Tags of every entry of the table, besides the table's own tag.",
+    },
+  });
 
-const backend = implementing<Backend>("a Backend object", {
-  name: "string",
-  capabilities: "object",
-  connect: "function",
-  disconnect: "function",
-  ping: "function",
-  now: "function",
-  clockErrorMs: "function",
-  read: "function",
-  readMany: "function",
-  write: "function",
-  writeMany: "function",
-  swap: "function",
-  take: "function",
-  takeMany: "function",
-  scan: "function",
-  usage: "function",
-});
+const backend = () =>
+  implementing<Backend>("a Backend object", {
+    name: "string",
+    capabilities: "object",
+    connect: "function",
+    disconnect: "function",
+    ping: "function",
+    now: "function",
+    clockErrorMs: "function",
+    read: "function",
+    readMany: "function",
+    write: "function",
+    writeMany: "function",
+    swap: "function",
+    take: "function",
+    takeMany: "function",
+    scan: "function",
+    usage: "function",
+  });
 
-const collector = implementing<Collector>("a CacheMetrics or collector object", {
-  increment: "function",
-  gauge: "function",
-  histogram: "function",
-  timing: "function",
-});
+const collector = () =>
+  implementing<Collector>("a CacheMetrics or collector object", {
+    increment: "function",
+    gauge: "function",
+    histogram: "function",
+    timing: "function",
+  });
 
 function whyUnavailable(algorithm: CompressionAlgorithm): string | undefined {
   if (algorithm !== "zstd" || "zstdCompressSync" in process.getBuiltinModule("node:zlib")) return undefined;
@@ -204,7 +207,7 @@ export const fields = onFirstUse(
       description: "Enables `fuzzySearch`.",
     },
     tables: {
-      shape: mapOf(table, name, "a map from table name to { ttl, tags }"),
+      shape: mapOf(table(), name, "a map from table name to { ttl, tags }"),
       default: Object.freeze(Object.create(null) as Record<string, ResolvedTable>),
       description: "Per-table ttl and tags for `cachedDependency`.",
     },
@@ -220,13 +223,13 @@ export const fields = onFirstUse(
       description: "How long per-minute statistics are kept in the store.",
     },
     backend: {
-      shape: backend,
+      shape: backend(),
       default: undefined,
       description: "The store itself, instead of an address.",
       codeOnly: true,
     },
     metrics: {
-      shape: collector,
+      shape: collector(),
       default: undefined,
       description: "Receives the measurements. Default: none are sent.",
       codeOnly: true,

@@ -22,16 +22,11 @@ interface MetricEntry extends Omit<MetricSpec, "exposition" | "datagram" | "labe
   readonly aggregator?: MetricSpec["aggregator"];
 }
 
-function metric({ labels = [], aggregator = "sum", ...rest }: MetricEntry): MetricSpec {
-  const { dotted, type, unit } = rest;
+function metric({ dotted, type, help, unit, labels = [], aggregator = "sum" }: MetricEntry): MetricSpec {
   const suffix = type === "histogram" && unit !== undefined ? `_${unit}` : "";
-  return {
-    ...rest,
-    labels,
-    aggregator,
-    exposition: `${dotted.replaceAll(".", "_")}${suffix}`,
-    datagram: datagramName(dotted),
-  };
+  const exposition = `${dotted.replaceAll(".", "_")}${suffix}`;
+  const spec = { dotted, type, help, labels, aggregator, exposition, datagram: datagramName(dotted) };
+  return unit === undefined ? spec : { ...spec, unit };
 }
 
 /** `cache.gets.total` is sent as `gets`. */
