@@ -1,11 +1,15 @@
 // Writes standard MessagePack into a growing buffer, always in the shortest form.
 // https://github.com/msgpack/msgpack/blob/master/spec.md
+import { PayloadSlice } from "../core/codec.ts";
 import { tooLarge } from "./descent.ts";
 import type { CodecLimits } from "./options.ts";
 import { EXTENSION } from "./payload-format.ts";
 
-const INITIAL_BYTES = 8 * 1024;
-/** A buffer that has grown beyond this is not reused. */
+/** Small results lie one behind another in memory of this size, which lives as long as one of them is in use. */
+const CHUNK_BYTES = 64 * 1024;
+/** Larger results are copied out of it. */
+const MOST_IN_CHUNK = 4 * 1024;
+/** Larger memory than this, which a large value has needed, is not kept for the next one. */
 const KEPT_BYTES = 1024 * 1024;
 /** How far a reservation may exceed the limit; the bytes actually written are checked at the end. */
 const SLACK_BYTES = 64 * 1024;
@@ -20,23 +24,46 @@ const FIXMAP_MOST = 15;
 type WellFormedTest = { isWellFormed(): boolean };
 
 export class ByteWriter {
-  #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+  #chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  /** Bytes before it were handed out and are not touched again. */
+  #from = 0;
+  /** More room than the chunk has, from an earlier value. */
+  #spare: Buffer<ArrayBuffer> | undefined;
+  /** What is written to: the chunk, or more room. */
+  #bytes = this.#chunk;
   #view = new DataView(this.#bytes.buffer);
   #at = 0;
   #limits: CodecLimits = { maxBytes: 0, maxDepth: 0 };
 
   start(limits: CodecLimits): void {
-    this.#at = 0;
+    if (this.#bytes !== this.#chunk || this.#chunk.length - this.#from < MOST_IN_CHUNK) this.#begin();
+    this.#at = this.#from;
     this.#limits = limits;
   }
 
   /** A private copy of what was written; the writer can then be restarted. */
   finish(): Buffer {
-    if (this.#at > this.#limits.maxBytes) throw tooLarge(this.#limits);
-    const result = Buffer.allocUnsafe(this.#at);
-    this.#bytes.copy(result, 0, 0, this.#at);
-    if (this.#bytes.length > KEPT_BYTES) this.#replace(Buffer.allocUnsafeSlow(INITIAL_BYTES));
+    const size = this.#checkedSize();
+    const result = Buffer.allocUnsafe(size);
+    this.#bytes.copy(result, 0, this.#from, this.#at);
+    if (this.#bytes.length > KEPT_BYTES) this.#begin();
     return result;
+  }
+
+  /** What was written as a payload of this format, where it is if it is small; the writer can then be restarted. */
+  finishPayload(format: number): PayloadSlice {
+    const size = this.#checkedSize();
+    if (size > MOST_IN_CHUNK || this.#bytes !== this.#chunk)
+      return new PayloadSlice(format, this.finish(), 0, size);
+    const start = this.#from;
+    this.#from = this.#at;
+    return new PayloadSlice(format, this.#bytes, start, this.#at);
+  }
+
+  #checkedSize(): number {
+    const size = this.#at - this.#from;
+    if (size > this.#limits.maxBytes) throw tooLarge(this.#limits);
+    return size;
   }
 
   get position(): number {
@@ -283,11 +310,27 @@ export class ByteWriter {
 
   #grow(count: number): void {
     const needed = this.#at + count;
-    const most = this.#limits.maxBytes + SLACK_BYTES;
+    // What was handed out stays where it is; positions stay the same, so that those that callers hold do.
+    const most = this.#from + this.#limits.maxBytes + SLACK_BYTES;
     if (needed > most) throw tooLarge(this.#limits);
-    const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(needed, this.#bytes.length * 2), most));
-    this.#bytes.copy(grown, 0, 0, this.#at);
+    const spare = this.#spare;
+    this.#spare = undefined;
+    const grown =
+      spare !== undefined && spare.length >= needed
+        ? spare
+        : Buffer.allocUnsafeSlow(Math.min(Math.max(needed, this.#bytes.length * 2), most));
+    this.#bytes.copy(grown, this.#from, this.#from, this.#at);
     this.#replace(grown);
+  }
+
+  /** Back to the chunk, or to a new one. */
+  #begin(): void {
+    if (this.#bytes !== this.#chunk) this.#spare = this.#bytes.length <= KEPT_BYTES ? this.#bytes : undefined;
+    if (this.#chunk.length - this.#from < MOST_IN_CHUNK) {
+      this.#chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+      this.#from = 0;
+    }
+    this.#replace(this.#chunk);
   }
 
   #replace(bytes: Buffer<ArrayBuffer>): void {

@@ -8,7 +8,7 @@ import { createCopier } from "./copier.ts";
 import { copyChecked } from "./copy.ts";
 import { decode } from "./decode.ts";
 import { tooLarge } from "./descent.ts";
-import { encode } from "./encode.ts";
+import { encode, encodePayload } from "./encode.ts";
 import { isExactInJson, parseJson } from "./json-text.ts";
 import { type CodecOptions, type CodecSettings, settingsOf } from "./options.ts";
 import { payloadBeginning } from "./partial-payload.ts";
@@ -19,6 +19,7 @@ import { refusalOf } from "./refusal.ts";
 export function createCodec(options: CodecOptions = {}): Codec {
   const settings = settingsOf(options);
   const { limits } = settings;
+  const isPlain = !settings.json && settings.compression === undefined;
 
   function serialize(value: unknown): { readonly serialization: Serialization; readonly bytes: Buffer } {
     try {
@@ -33,9 +34,18 @@ export function createCodec(options: CodecOptions = {}): Codec {
     }
   }
 
+  function plainPayload(value: unknown): Payload {
+    try {
+      return encodePayload(value, limits, PLAIN_MSGPACK);
+    } catch (thrown) {
+      throw refusalOf(value, limits, thrown);
+    }
+  }
+
   return {
     ...createCopier(limits),
     encode(value) {
+      if (isPlain) return plainPayload(value);
       const { serialization, bytes } = serialize(value);
       return packed(serialization, bytes, settings.compression);
     },

@@ -1,4 +1,5 @@
 // Encodes a value as MessagePack: plain data in the standard forms, everything else as the extensions of payload-format.ts.
+import type { PayloadSlice } from "../core/codec.ts";
 import { bytesOfBuffer, storedBytesOf, viewTypeOf } from "./binary-view.ts";
 import { ByteWriter } from "./byte-writer.ts";
 import { isHole, isPrototypePolluted, presentIndexes } from "./containers.ts";
@@ -12,6 +13,18 @@ let idleWriter: ByteWriter | undefined = new ByteWriter();
 
 /** Throws WalkRefused, CodecError, or whatever an accessor of the value throws. */
 export function encode(value: unknown, limits: CodecLimits): Buffer {
+  return written(value, limits, COPIED) as Buffer;
+}
+
+/** As `encode`, as a payload of this format: small ones share memory, which costs less than a buffer for each. */
+export function encodePayload(value: unknown, limits: CodecLimits, format: number): PayloadSlice {
+  return written(value, limits, format) as PayloadSlice;
+}
+
+/** No format of a payload. */
+const COPIED = -1;
+
+function written(value: unknown, limits: CodecLimits, format: number): Buffer | PayloadSlice {
   // An accessor of the value may call a cache: the shared writer is then in use, and that call gets its own.
   const writer = idleWriter ?? new ByteWriter();
   idleWriter = undefined;
@@ -19,7 +32,7 @@ export function encode(value: unknown, limits: CodecLimits): Buffer {
     writer.start(limits);
     if (value === undefined) refuse();
     new Encoder(writer, new Descent(limits, value)).value(value, 0);
-    return writer.finish();
+    return format === COPIED ? writer.finish() : writer.finishPayload(format);
   } finally {
     idleWriter = writer;
   }
@@ -36,13 +49,15 @@ class Encoder {
   }
 
   value(value: unknown, depth: number): void {
+    // Compared one by one, V8 tests for each type; a switch would make the name of the type first.
+    if (typeof value === "string") this.#out.text(value);
+    else if (typeof value === "number") this.#out.number(value);
+    else if (typeof value === "object" && value !== null) this.#object(value, depth);
+    else this.#primitive(value);
+  }
+
+  #primitive(value: unknown): void {
     switch (typeof value) {
-      case "string":
-        this.#out.text(value);
-        break;
-      case "number":
-        this.#out.number(value);
-        break;
       case "boolean":
         this.#out.boolean(value);
         break;
@@ -53,8 +68,7 @@ class Encoder {
         this.#out.bigint(value);
         break;
       case "object":
-        if (value === null) this.#out.nil();
-        else this.#object(value, depth);
+        this.#out.nil();
         break;
       default:
         refuse();

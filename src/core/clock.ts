@@ -127,17 +127,20 @@ const wall = (): number => Date.now();
 const coarseNow = new CoarseReading(exactNow);
 const coarseWall = new CoarseReading(wall);
 
+const TOKEN_LENGTH = 8;
 const POOL_TOKENS = 512;
-const tokenPool = Buffer.alloc(8 * POOL_TOKENS);
-let tokenAt = tokenPool.length;
+const tokenBytes = Buffer.alloc(TOKEN_LENGTH * POOL_TOKENS);
+/** All tokens of the pool in one string: cutting one off costs much less than turning its bytes into a string. */
+let tokenPool = "";
+let tokenAt = 0;
 
 function token(): string {
   if (tokenAt === tokenPool.length) {
-    nodeCrypto().randomFillSync(tokenPool);
+    tokenPool = nodeCrypto().randomFillSync(tokenBytes).toString("latin1");
     tokenAt = 0;
   }
-  tokenAt += 8;
-  return tokenPool.toString("latin1", tokenAt - 8, tokenAt);
+  tokenAt += TOKEN_LENGTH;
+  return tokenPool.slice(tokenAt - TOKEN_LENGTH, tokenAt);
 }
 
 export const systemClock: Clock = {

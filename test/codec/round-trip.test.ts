@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCodec } from "../../src/codec/codec.ts";
+import type { Payload } from "../../src/core/record.ts";
 import { anyJson, anyValue, objectOf } from "./arbitrary.ts";
 import { difference } from "./exact.ts";
 
@@ -17,6 +18,30 @@ const WAYS: [name: string, take: (value: unknown) => unknown][] = [
   ["copy(value)", (value) => codec.copy(value)],
   ["copyTrusted(copy(value))", (value) => codec.copyTrusted(codec.copy(value))],
 ];
+
+test("payloads stay as they were while others are encoded, of any size and from within accessors", () => {
+  const sizes = [0, 1, 100, 4_090, 4_100, 70_000, 1_200_000, 5, 20_000, 3];
+  const values = Array.from({ length: 60 }, (_, at) => ({
+    at,
+    text: "é".repeat(sizes[at % sizes.length] ?? 0),
+  }));
+  const nested: { readonly value: unknown; readonly payload: Payload }[] = [];
+  const encoded = values.map((value) => {
+    const reading = {
+      ...value,
+      get inner() {
+        const inner = { of: value.at };
+        nested.push({ value: inner, payload: codec.encode(inner) });
+        return value.at;
+      },
+    };
+    return { value: { ...value, inner: value.at }, payload: codec.encode(reading) };
+  });
+  for (const { value, payload } of [...encoded, ...nested]) {
+    expectExact(codec.decode(payload), value);
+    expectExact(codec.decode({ format: payload.format, bytes: payload.bytes }), value);
+  }
+});
 
 describe.each(WAYS)("%s", (_, take) => {
   test("restores any supported value exactly", () => {

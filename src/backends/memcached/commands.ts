@@ -61,16 +61,10 @@ export class MemcachedCommands {
   }
 
   writeThen(item: KeyedRecord, done: () => void, failed: Failed): void {
-    const { key } = item;
-    const location = this.#locator.locate(key);
-    const send = (connection: Connection): void => {
-      try {
-        connection.store(key, ...this.#item(location, item, ""), new CommandPending(STORED, done, failed));
-      } catch (error) {
-        failed(error);
-      }
-    };
-    location.source.whenUp(send, failed);
+    const location = this.#locator.locate(item.key);
+    const { connection } = location.source;
+    if (connection !== undefined) this.#store(connection, location, item, done, failed);
+    else this.#storeLater(location, item, done, failed);
   }
 
   async writeMany(items: readonly KeyedRecord[]): Promise<void> {
@@ -85,7 +79,10 @@ export class MemcachedCommands {
         key,
         expected,
         next,
-        store: (item, flags) => connection.stored(key, ...this.#item(location, { key, ...item }, flags)),
+        store: (item, conditions) => {
+          const { flags, data } = this.#item(location, { key, ...item }, conditions);
+          return connection.stored(key, flags, data);
+        },
       }),
     );
   }
@@ -135,12 +132,32 @@ export class MemcachedCommands {
     else this.#read(key, new StampAnswer(key, stamped, at));
   }
 
+  // Apart from its caller: a closure in that would cost every write a context.
+  #storeLater(location: KeyLocation, item: KeyedRecord, done: () => void, failed: Failed): void {
+    location.source.whenUp((connection) => this.#store(connection, location, item, done, failed), failed);
+  }
+
+  #store(
+    connection: Connection,
+    location: KeyLocation,
+    item: KeyedRecord,
+    done: () => void,
+    failed: Failed,
+  ): void {
+    try {
+      const { flags, data } = this.#item(location, item, "");
+      connection.store(item.key, flags, data, new CommandPending(STORED, done, failed));
+    } catch (error) {
+      failed(error);
+    }
+  }
+
   /** Flags and bytes of an item to store. */
   #item(location: KeyLocation, { key, record, lifetimeMs }: KeyedRecord, flags: string) {
     const data = isHashed(key) ? encodeRecord(record, { withKey: true }) : new RecordBytes(record);
     const isLimited = lifetimeMs !== Number.POSITIVE_INFINITY;
     const lifetime = isLimited ? ` T${lifetimeToken(lifetimeMs, location.serverNow())}` : "";
-    return [` b${lifetime}${flags}`, data] as const;
+    return { flags: ` b${lifetime}${flags}`, data };
   }
 }
 

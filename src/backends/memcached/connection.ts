@@ -9,7 +9,7 @@ import { lost, notAnswered } from "../wire/connection-error.ts";
 import { Outgoing } from "../wire/outgoing.ts";
 import type { ConnectionOwner } from "../wire/reconnecting.ts";
 import { ReplyQueue, SMALL_REQUEST } from "../wire/reply-queue.ts";
-import { endSocket, openSocket, type SocketSettings } from "../wire/socket.ts";
+import { endSocket, openSocket, type SocketOwner, type SocketSettings } from "../wire/socket.ts";
 import { CasMemory } from "./cas-memory.ts";
 import type { ItemKeys } from "./item-key.ts";
 import { MetaReader, type MetaReply } from "./meta-reader.ts";
@@ -59,6 +59,7 @@ export class Connection {
   readonly #backlog: Backlog<Connection, PendingCommand>;
   #flushing = false;
   #closed: XCacheError | undefined;
+  readonly #reader = new MetaReader((reply) => this.#reply(reply));
   readonly #abort = (): void => this.destroy(this.#owner.signal?.reason);
 
   private constructor(settings: ConnectionSettings, owner: ConnectionOwner, socket: Socket) {
@@ -66,7 +67,6 @@ export class Connection {
     this.#owner = owner;
     this.#writer = new MetaWriter(settings.keys);
     this.#socket = socket;
-    const reader = new MetaReader((reply) => this.#reply(reply));
     const { name } = this;
     const { clock, operationTimeoutMs } = settings;
     this.#pending = new ReplyQueue({
@@ -77,21 +77,6 @@ export class Connection {
     });
     this.#backlog = new Backlog(this.#pending, operationTimeoutMs);
     this.#outgoing = new Outgoing(socket, () => this.#pending.moved());
-    socket.on("data", (chunk: Buffer) => {
-      const { oldest } = this.#pending;
-      const wasPartial = reader.isPartial;
-      try {
-        reader.feed(chunk);
-      } catch (error) {
-        this.destroy(notMemcached(name, error));
-      }
-      const isSame = oldest !== undefined && this.#pending.oldest === oldest;
-      if (isSame || reader.isPartial) {
-        if (!isSame) this.#pending.arrived();
-        this.#pending.arriving(chunk.length, reader.missing);
-      } else if (wasPartial || this.#pending.bytes > SMALL_REQUEST) this.#pending.arrived();
-      if (this.#backlog.length > 0) this.#drain();
-    });
     socket.on("error", (error) => this.destroy(lost(name, error)));
     socket.on("close", () => this.destroy(lost(name, undefined)));
     owner.signal?.addEventListener("abort", this.#abort);
@@ -101,12 +86,17 @@ export class Connection {
 
   static async open(settings: ConnectionSettings, owner: ConnectionOwner): Promise<Connection> {
     const name = nameOf(settings.endpoint);
-    const socket = await openSocket(settings, {
+    const socketOwner: SocketOwner = {
       name,
       signal: owner.signal,
+      // Replaced before anything arrives: the server only answers.
+      intake: () => false,
       lost: (cause) => lost(name, cause),
-    });
-    return new Connection(settings, owner, socket);
+    };
+    const socket = await openSocket(settings, socketOwner);
+    const connection = new Connection(settings, owner, socket);
+    socketOwner.intake = (bytes, length) => connection.#feed(bytes, length);
+    return connection;
   }
 
   get name(): string {
@@ -331,6 +321,25 @@ export class Connection {
         before,
       );
     }
+  }
+
+  #feed(bytes: Buffer, length: number): boolean {
+    const reader = this.#reader;
+    const { oldest } = this.#pending;
+    const wasPartial = reader.isPartial;
+    let isHeld = true;
+    try {
+      isHeld = reader.feed(bytes, length);
+    } catch (error) {
+      this.destroy(notMemcached(this.name, error));
+    }
+    const isSame = oldest !== undefined && this.#pending.oldest === oldest;
+    if (isSame || reader.isPartial) {
+      if (!isSame) this.#pending.arrived();
+      this.#pending.arriving(length, reader.missing);
+    } else if (wasPartial || this.#pending.bytes > SMALL_REQUEST) this.#pending.arrived();
+    if (this.#backlog.length > 0) this.#drain();
+    return isHeld;
   }
 
   #reply(reply: MetaReply): void {

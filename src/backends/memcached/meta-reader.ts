@@ -1,4 +1,4 @@
-// Reads replies of memcached from socket chunks. A value is passed on where it arrived: copy what you keep.
+// Reads replies of memcached as they arrive. A value is passed on where it arrived.
 
 /** A reply, valid until the callback returns. */
 export interface MetaReply {
@@ -49,6 +49,9 @@ export class MetaReader implements MetaReply {
   #value: Buffer | undefined;
   #filled = 0;
   #wanted = 0;
+  /** Where the bytes of the present chunk end, and whether a value in them was passed on. */
+  #limit = 0;
+  #hasPassedOn = false;
 
   constructor(reply: (reply: MetaReply) => void) {
     this.#reply = reply;
@@ -64,31 +67,38 @@ export class MetaReader implements MetaReply {
     return this.#value === undefined ? 0 : this.#wanted - this.#filled;
   }
 
-  /** Throws on bytes that are not replies: the connection is then unusable. */
-  feed(arrived: Buffer): void {
+  /**
+   * Reads the first `length` bytes. Returns whether a value was passed on in them; if not, their memory can be used again.
+   * Throws on bytes that are not replies: the connection is then unusable.
+   */
+  feed(arrived: Buffer, length = arrived.length): boolean {
     let chunk = arrived;
     let at = 0;
+    this.#limit = length;
+    this.#hasPassedOn = false;
     if (this.#value !== undefined) {
       at = this.#fill(chunk, 0);
-      if (at === INCOMPLETE) return;
+      if (at === INCOMPLETE) return false;
     } else if (this.#rest !== undefined) {
-      chunk = Buffer.concat([this.#rest, arrived]);
+      chunk = Buffer.concat([this.#rest, arrived.subarray(0, length)]);
+      this.#limit = chunk.length;
       this.#rest = undefined;
     }
-    while (at < chunk.length) {
+    while (at < this.#limit) {
       const next = this.#line(chunk, at);
       if (next === INCOMPLETE) {
-        if (this.#value === undefined) this.#rest = Buffer.from(chunk.subarray(at));
-        return;
+        if (this.#value === undefined) this.#rest = Buffer.from(chunk.subarray(at, this.#limit));
+        break;
       }
       at = next;
     }
+    return this.#hasPassedOn;
   }
 
   /** One line, and the value behind it; returns where the next one begins. */
   #line(chunk: Buffer, start: number): number {
-    const feed = lineFeed(chunk, start);
-    if ((feed < 0 ? chunk.length : feed) - start > LONGEST_LINE) throw new Error("an endless line");
+    const feed = lineFeed(chunk, start, this.#limit);
+    if ((feed < 0 ? this.#limit : feed) - start > LONGEST_LINE) throw new Error("an endless line");
     if (feed < 0) return INCOMPLETE;
     const end = feed - 1;
     if (end < start || chunk[end] !== CR) throw new Error("a line that does not end in CR LF");
@@ -115,7 +125,8 @@ export class MetaReader implements MetaReply {
     this.code = "VA";
     this.text = "";
     const from = end + 2;
-    if (from + size + 2 <= chunk.length) {
+    if (from + size + 2 <= this.#limit) {
+      this.#hasPassedOn = true;
       this.#whole(chunk, from, from + size);
       return from + size + 2;
     }
@@ -146,7 +157,7 @@ export class MetaReader implements MetaReply {
   }
 
   #fill(chunk: Buffer, start: number): number {
-    const end = Math.min(start + this.#wanted - this.#filled, chunk.length);
+    const end = Math.min(start + this.#wanted - this.#filled, this.#limit);
     const filled = this.#filled + end - start;
     const value = this.#room(filled);
     chunk.copy(value, this.#filled, start, end);
@@ -180,11 +191,15 @@ export class MetaReader implements MetaReply {
   }
 }
 
+const LONGEST_CODE = "CLIENT_ERROR".length;
+
 /** Most lines are short: a loop beats a call into the runtime. */
-function lineFeed(chunk: Buffer, start: number): number {
-  const near = Math.min(chunk.length, start + 32);
+function lineFeed(chunk: Buffer, start: number, limit: number): number {
+  const near = Math.min(limit, start + 32);
   for (let at = start; at < near; at++) if (chunk[at] === LF) return at;
-  return chunk.indexOf(LF, near);
+  if (near === limit) return INCOMPLETE;
+  const far = chunk.subarray(near, limit).indexOf(LF);
+  return far < 0 ? INCOMPLETE : near + far;
 }
 
 function codeOf(chunk: Buffer, start: number, end: number): string {
@@ -194,8 +209,9 @@ function codeOf(chunk: Buffer, start: number, end: number): string {
     if (a === LETTER.E && b === LETTER.N) return "EN";
     if (a === LETTER.M && b === LETTER.N) return "MN";
   }
-  const space = chunk.indexOf(SPACE, start);
-  const code = chunk.toString("latin1", start, space < 0 || space > end ? end : Math.min(space, start + 20));
+  const text = chunk.toString("latin1", start, Math.min(end, start + LONGEST_CODE + 1));
+  const space = text.indexOf(" ");
+  const code = space < 0 ? text : text.slice(0, space);
   if (!CODES.has(code)) throw new Error("an unknown reply");
   return code;
 }

@@ -1,10 +1,13 @@
 // Writes the fields of a frame. Each function writes at an offset and returns the offset of the next field.
+import { PayloadSlice } from "../codec.ts";
 import { CodecError } from "../errors.ts";
-import type { TagStamp, Token } from "../record.ts";
+import type { Payload, TagStamp, Token } from "../record.ts";
 import { TIME_LENGTH, TOKEN_LENGTH } from "./frame-fields.ts";
 
 const LATEST_TIME = 2 ** 48 - 1;
 const SHORT_TEXT = 63;
+/** Up to this many bytes a loop is faster than native calls. */
+const SHORT_PAYLOAD = 512;
 
 export function writeToken(out: Buffer, at: number, token: Token): number {
   let union = 0;
@@ -73,6 +76,16 @@ export function writeText(out: Buffer, start: number, text: string): number {
   const bytes = utf8 ? Buffer.byteLength(text) : text.length * 2;
   const at = writeCount(out, start, bytes * 2 + (utf8 ? 0 : 1));
   return at + out.write(text, at, bytes, utf8 ? "utf8" : "utf16le");
+}
+
+export function writePayload(out: Buffer, at: number, payload: Payload): void {
+  if (!(payload instanceof PayloadSlice) || payload.end - payload.start > SHORT_PAYLOAD) {
+    out.set(payload.bytes, at);
+    return;
+  }
+  const { whole, start, end } = payload;
+  const shift = at - start;
+  for (let from = start; from < end; from++) out[from + shift] = whole[from] as number;
 }
 
 /** The common case, where a loop is faster than native calls; its length takes one byte. */

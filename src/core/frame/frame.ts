@@ -25,6 +25,7 @@ import {
   tagsLength,
   textLength,
   tokensLength,
+  writePayload,
   writeTags,
   writeText,
   writeTime,
@@ -164,7 +165,7 @@ function frameLength(record: StoreRecord, withKey: boolean): number {
     return record.behind === undefined ? length : length + frameLength(record.behind, false);
   }
   if ((flags & (FLAG.staleAsExpires | FLAG.staleForEver)) === 0) length += TIME_LENGTH;
-  return length + TIME_LENGTH + 1 + record.payload.bytes.length;
+  return length + TIME_LENGTH + 1 + payloadLength(record.payload);
 }
 
 function writeFrame(out: Buffer, start: number, record: StoreRecord, withKey: boolean): void {
@@ -183,7 +184,7 @@ function writeFrame(out: Buffer, start: number, record: StoreRecord, withKey: bo
   }
   if (record.kind === "entry") out[at++] = record.payload.format;
   out[at] = checkOf(out, start, at);
-  if (record.kind === "entry") out.set(record.payload.bytes, at + 1);
+  if (record.kind === "entry") writePayload(out, at + 1, record.payload);
   if (record.kind === "lease" && record.behind !== undefined) writeFrame(out, at + 1, record.behind, false);
 }
 

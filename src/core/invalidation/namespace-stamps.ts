@@ -13,10 +13,18 @@ const NO_TAGS: StampSet["tags"] = [];
 const NO_TOKENS: readonly Token[] = [];
 const NO_STAMPS: readonly HeldStamp[] = [];
 
+/** Gets the stamps that it waits for, or the reason why there are none. */
+export interface StampTaker {
+  take(stamps: StampSet): void;
+  fail(error: unknown): void;
+}
+
 interface Asked {
   readonly tags: readonly string[];
   readonly lifetimeMs: number;
   readonly stamps: Promise<StampSet>;
+  /** In the order they asked; undefined: none has. */
+  takers: StampTaker[] | undefined;
 }
 
 export class NamespaceStamps {
@@ -48,13 +56,37 @@ export class NamespaceStamps {
    * loop that need the same stamps share one question if it leaves at the end of the turn.
    */
   present(tags: readonly string[], lifetimeMs: number): Promise<StampSet> {
-    if (!this.#book.isShareable) return this.#ask(tags, lifetimeMs);
-    const asked = this.#asked;
-    if (asked?.lifetimeMs === lifetimeMs && isEqual(asked.tags, tags)) return asked.stamps;
-    const stamps = this.#ask(tags, lifetimeMs);
-    if (asked === undefined) atEndOfTurn(this.#forgetAsked);
-    this.#asked = { tags, lifetimeMs, stamps };
-    return stamps;
+    return this.#question(tags, lifetimeMs).stamps;
+  }
+
+  /** As `present`, with callbacks: those that share a question share its promise as well. */
+  presentThen(tags: readonly string[], lifetimeMs: number, taker: StampTaker): void {
+    const asked = this.#question(tags, lifetimeMs);
+    if (asked.takers !== undefined) {
+      asked.takers.push(taker);
+      return;
+    }
+    const takers = [taker];
+    asked.takers = takers;
+    asked.stamps.then(
+      (stamps) => {
+        for (const each of takers) hand(stamps, each);
+      },
+      (error: unknown) => {
+        for (const each of takers) each.fail(error);
+      },
+    );
+  }
+
+  /** One that can still be shared, or a new one. */
+  #question(tags: readonly string[], lifetimeMs: number): Asked {
+    const latest = this.#asked;
+    if (latest?.lifetimeMs === lifetimeMs && isEqual(latest.tags, tags)) return latest;
+    const asked: Asked = { tags, lifetimeMs, stamps: this.#ask(tags, lifetimeMs), takers: undefined };
+    if (!this.#book.isShareable) return asked;
+    if (latest === undefined) atEndOfTurn(this.#forgetAsked);
+    this.#asked = asked;
+    return asked;
   }
 
   async #ask(tags: readonly string[], lifetimeMs: number): Promise<StampSet> {
@@ -197,6 +229,14 @@ export class NamespaceStamps {
   async #confirm(expected: readonly (readonly [string, Token])[]): Promise<boolean> {
     const present = await this.#book.confirm(expected.map(([key]) => key));
     return expected.every(([, id], at) => present[at] === id);
+  }
+}
+
+function hand(stamps: StampSet, taker: StampTaker): void {
+  try {
+    taker.take(stamps);
+  } catch (error) {
+    taker.fail(error);
   }
 }
 

@@ -29,7 +29,7 @@ import type {
 import { ComparedNear } from "../near/compared-near.ts";
 import { type Near, PushedNear, pushesChanges } from "../near/pushed-near.ts";
 import type { OwnRecords } from "../own-records.ts";
-import type { Entry, StampSet } from "../record.ts";
+import type { Entry } from "../record.ts";
 import { settle } from "../resilience/guard.ts";
 import type { Outcome } from "../resilience/guarded-call.ts";
 import { ClearSweep } from "./clear-sweep.ts";
@@ -37,6 +37,7 @@ import { Entries } from "./entries.ts";
 import { RecordReading } from "./entry-read.ts";
 import { EntryReader } from "./entry-reader.ts";
 import { EntryScan } from "./entry-scan.ts";
+import { EntryWrite, type WritingHost } from "./entry-write.ts";
 import { Leases } from "./lease.ts";
 import { admit } from "./lease-admission.ts";
 import type { NamespaceHost, OpenNamespace } from "./namespace-host.ts";
@@ -57,6 +58,7 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
   readonly #scan: EntryScan;
   readonly #leases: Leases;
   readonly #clearSweep: ClearSweep;
+  readonly #writing: WritingHost;
   readonly #children = new Map<string, SharedNamespace>();
 
   constructor(
@@ -80,6 +82,13 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     this.#scan = new EntryScan(store, names, this.#entries);
     this.#leases = new Leases(store, names, changes, this.#stamps, this.#entries);
     this.#clearSweep = new ClearSweep(store, names, this.#stamps, this.#scan);
+    this.#writing = {
+      store,
+      stamps: this.#stamps,
+      entries: this.#entries,
+      changed: (key) => this.#changed(key),
+      removalOf: (key) => this.#removals([key]),
+    };
     store.opened(this);
   }
 
@@ -149,21 +158,8 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
     const payload = this.#store.codec.encode(value);
     this.#changed(key);
     return new Promise((resolve, reject) => {
-      this.#store.guard.call<void>(
-        "set",
-        (call) => this.#write(key, payload, options, call),
-        () => {
-          this.#changed(key);
-          this.#store.confirmed(() => this.#removals([key]));
-          observer?.written(key, options.tags);
-          resolve();
-        },
-        (error) => {
-          this.#changed(key);
-          this.#store.unconfirmed(() => this.#removals([key]), error);
-          reject(observer === undefined ? error : observer.notWritten(error));
-        },
-      );
+      const writing = { key, payload, options, observer, resolve, reject };
+      this.#store.guard.begin(new EntryWrite(this.#writing, writing));
     });
   }
 
@@ -317,20 +313,6 @@ export class SharedNamespace implements OpenNamespace, FailoverSubject {
   #changed(key: string): void {
     this.changes.key(key);
     this.#near?.drop(key, this.names.entry(key));
-  }
-
-  #write(key: string, payload: Entry["payload"], options: EntryOptions, call: Outcome<void>): void {
-    const lifetimeMs = options.ttlMs + options.staleMs;
-    const fail = (error: unknown): void => call.fail(error);
-    const write = (stamps: StampSet): void => {
-      // The caller timed out and the pending removal may already be delivered: a write now would bring the value back.
-      if (call.isOver) return;
-      const item = this.#entries.item(key, payload, options, stamps);
-      this.#store.backend.writeThen(item, () => call.succeed(), fail, call);
-    };
-    const stamps = this.#stamps.presentNow(options.tags, lifetimeMs);
-    if (stamps !== undefined) write(stamps);
-    else this.#stamps.present(options.tags, lifetimeMs).then(write).catch(fail);
   }
 
   async #stampAndWrite(

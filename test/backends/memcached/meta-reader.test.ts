@@ -55,6 +55,23 @@ describe("replies", () => {
     expect(emittedFor(latin1(SAMPLE))).toEqual(SAMPLE_EMITTED);
   });
 
+  it("are read up to the length given, whatever the memory holds beyond it", () => {
+    const emitted: string[] = [];
+    const reader = new MetaReader(({ code, text }) => emitted.push(`${code} ${text}`.trim()));
+    reader.feed(latin1("HD\r\nSTAT a b\r\nEN\r\n"), 12);
+    reader.feed(latin1(" c\r\nHD\r\n"), 4);
+    expect(emitted).toEqual(["HD", "STAT a b c"]);
+  });
+
+  it("keep the memory that they arrived in only if a value in it was passed on", () => {
+    const reader = new MetaReader(() => {});
+    expect(reader.feed(latin1("HD\r\nEN\r\nSTAT time 1\r\nVA 5 O1"))).toBe(false);
+    expect(reader.feed(latin1("\r\nab"))).toBe(false);
+    expect(reader.feed(latin1("cde\r\nHD\r\n"))).toBe(false);
+    expect(reader.feed(latin1("HD\r\nVA 2\r\nab\r\nHD\r\n"))).toBe(true);
+    expect(reader.feed(latin1("HD\r\n"))).toBe(false);
+  });
+
   it("are the same byte by byte", () => {
     expect(emittedFor(...[...SAMPLE].map(latin1))).toEqual(SAMPLE_EMITTED);
   });
