@@ -22,9 +22,11 @@ export function openShared(
   { config, clock, keys }: SharedStoreParts,
   face?: StoreFace,
 ): SharedStore {
+  const { serialization, compression } = config;
+  const slices = backend.capabilities.takesPayloadSlices === true;
   const options = {
     clock,
-    codec: createCodec({ serialization: config.serialization, compression: config.compression }),
+    codec: createCodec({ serialization, compression, slices }),
     breaker: config.circuitBreaker,
     operationTimeoutMs: config.operationTimeout * 1000,
     connectTimeoutMs: config.connectTimeout * 1000,

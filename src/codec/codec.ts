@@ -19,7 +19,7 @@ import { refusalOf } from "./refusal.ts";
 export function createCodec(options: CodecOptions = {}): Codec {
   const settings = settingsOf(options);
   const { limits } = settings;
-  const isPlain = !settings.json && settings.compression === undefined;
+  const isSliced = settings.slices && !settings.json && settings.compression === undefined;
 
   function serialize(value: unknown): { readonly serialization: Serialization; readonly bytes: Buffer } {
     try {
@@ -34,7 +34,7 @@ export function createCodec(options: CodecOptions = {}): Codec {
     }
   }
 
-  function plainPayload(value: unknown): Payload {
+  function slice(value: unknown): Payload {
     try {
       return encodePayload(value, limits, PLAIN_MSGPACK);
     } catch (thrown) {
@@ -45,7 +45,7 @@ export function createCodec(options: CodecOptions = {}): Codec {
   return {
     ...createCopier(limits),
     encode(value) {
-      if (isPlain) return plainPayload(value);
+      if (isSliced) return slice(value);
       const { serialization, bytes } = serialize(value);
       return packed(serialization, bytes, settings.compression);
     },

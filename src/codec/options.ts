@@ -27,12 +27,15 @@ export interface CodecOptions {
   /** Default: false. */
   readonly compression?: false | CompressionOptions;
   readonly limits?: Partial<CodecLimits>;
+  /** Small payloads may be parts of larger memory: `PayloadSlice`. Default: false. */
+  readonly slices?: boolean;
 }
 
 export interface CodecSettings {
   readonly json: boolean;
   readonly compression: Required<CompressionOptions> | undefined;
   readonly limits: CodecLimits;
+  readonly slices: boolean;
 }
 
 export const ALGORITHMS: readonly CompressionAlgorithm[] = ["brotli", "gzip", "zstd"];
@@ -46,12 +49,13 @@ const GREATEST_MAX_BYTES = 2 ** 31 - 1;
 
 /** Throws ConfigError for an unknown key or a value out of range. */
 export function settingsOf(options: CodecOptions): CodecSettings {
-  const given = fieldsOf("codec options", options, ["serialization", "compression", "limits"]);
+  const given = fieldsOf("codec options", options, ["serialization", "compression", "limits", "slices"]);
   const serialization = oneOf("serialization", given.serialization ?? "msgpack", ["msgpack", "json"]);
   const limits = fieldsOf("limits", given.limits ?? {}, ["maxBytes", "maxDepth"]);
   return {
     json: serialization === "json",
     compression: compressionOf(given.compression ?? false),
+    slices: given.slices === true,
     limits: {
       maxBytes: integerIn("limits.maxBytes", limits.maxBytes ?? DEFAULT_MAX_BYTES, 1, GREATEST_MAX_BYTES),
       maxDepth: integerIn("limits.maxDepth", limits.maxDepth ?? DEFAULT_MAX_DEPTH, 1, GREATEST_MAX_DEPTH),

@@ -25,6 +25,11 @@ export interface Capabilities {
   readonly fenced?: boolean;
   /** Reads leave at the end of the event-loop turn they are asked for in, never before: calls of one turn may share them. */
   readonly readsAtEndOfTurn?: boolean;
+  /**
+   * Payloads may be parts of larger memory, with `bytes` as a view that is made when it is read: a copy that
+   * `structuredClone` or a spread makes of a record would have no `bytes`, but all of the memory. Default: false.
+   */
+  readonly takesPayloadSlices?: boolean;
 }
 
 /** Where a replicated server stands in the history of writes. */

@@ -5,7 +5,7 @@ import type { Payload } from "../../src/core/record.ts";
 import { anyJson, anyValue, objectOf } from "./arbitrary.ts";
 import { difference } from "./exact.ts";
 
-const codec = createCodec();
+const codec = createCodec({ slices: true });
 const throughBytes = (value: unknown): unknown => codec.decode(codec.encode(value));
 
 function expectExact(actual: unknown, expected: unknown): void {

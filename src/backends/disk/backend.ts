@@ -41,7 +41,13 @@ const ALONE: Pick<BackendHost, "operationTimeoutMs" | "connectTimeoutMs" | "pool
  */
 export class DiskBackend implements Backend {
   readonly name = "disk";
-  readonly capabilities: Capabilities = { shared: true, scan: true, ttlResolutionMs: 1, ordered: true };
+  readonly capabilities: Capabilities = {
+    shared: true,
+    scan: true,
+    ttlResolutionMs: 1,
+    ordered: true,
+    takesPayloadSlices: true,
+  };
   readonly #options: ResolvedOptions;
   #host: BackendHost = {
     ...ALONE,

@@ -89,7 +89,14 @@ export class KvBackend extends RemoteBackend<ClientCode, KvClient> implements Ba
     this.identity = { address: redactUrl(kvUrl), kind: address.kind };
     // On one server all stamps share a connection; in a cluster each may be on another server.
     const ordered = address.kind !== "cluster";
-    this.capabilities = { shared: true, scan: true, ttlResolutionMs: 1, replicated: true, ordered };
+    this.capabilities = {
+      shared: true,
+      scan: true,
+      ttlResolutionMs: 1,
+      replicated: true,
+      ordered,
+      takesPayloadSlices: true,
+    };
     const trust = new PushTrust(
       () => this.client.opened?.trustedUntil() ?? 0,
       () => this.host?.clock.now() ?? 0,

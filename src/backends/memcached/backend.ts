@@ -61,6 +61,7 @@ export class MemcachedBackend extends RemoteBackend<ServersModule, Servers> impl
       ordered,
       fenced: false,
       readsAtEndOfTurn: true,
+      takesPayloadSlices: true,
     };
   }
 
