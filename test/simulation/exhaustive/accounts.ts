@@ -2,8 +2,14 @@
 import { type Account, covers } from "./situation.ts";
 
 export class Accounts {
+  readonly #covers: typeof covers;
   readonly #accounts = new Map<string, Account[]>();
   #size = 0;
+
+  /** `isExact`: an account covers only its equals. */
+  constructor(isExact = false) {
+    this.#covers = isExact ? areEqual : covers;
+  }
 
   get size(): number {
     return this.#size;
@@ -15,8 +21,8 @@ export class Accounts {
     const known = this.#accounts.get(key);
     if (known === undefined) this.#accounts.set(key, [account]);
     else {
-      if (known.some((each) => covers(each, account))) return false;
-      const left = known.filter((each) => !covers(account, each));
+      if (known.some((each) => this.#covers(each, account))) return false;
+      const left = known.filter((each) => !this.#covers(account, each));
       left.push(account);
       this.#accounts.set(key, left);
     }
@@ -24,3 +30,5 @@ export class Accounts {
     return true;
   }
 }
+
+const areEqual = (one: Account, other: Account): boolean => covers(one, other) && covers(other, one);

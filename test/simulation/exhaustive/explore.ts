@@ -33,7 +33,7 @@ export interface Ending extends Account {
 }
 
 export interface ExploreOptions {
-  /** Tries every event everywhere, to see that nothing is left out otherwise. */
+  /** Tries every event everywhere, with every account, to see that nothing is left out otherwise. */
   readonly triesAll?: boolean;
   /** Called with the way to every ending. */
   readonly reached?: (way: Way) => Promise<void>;
@@ -83,8 +83,8 @@ class Explorer {
   }
 
   async explore(program: Program, options: ExploreOptions = {}): Promise<Exploration> {
-    const visited = new Accounts();
-    const endings = new Accounts();
+    const visited = new Accounts(options.triesAll);
+    const endings = new Accounts(options.triesAll);
     const found: Ending[] = [];
     const legs: Leg[] = [];
     /** For each leg and the beginning: what is left to try there. */
