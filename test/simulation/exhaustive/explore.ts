@@ -39,6 +39,7 @@ export interface ExploreOptions {
   readonly reached?: (way: Way) => Promise<void>;
 }
 
+/** The checker compares times only from a second on. */
 const LIMIT_MS = 500;
 
 class Explorer {
@@ -75,11 +76,6 @@ class Explorer {
       queued: none,
     };
     return new Explorer(states, store, first, { history: world.history, moment: world.moment });
-  }
-
-  /** States of processes that are known. */
-  get states(): number {
-    return this.#states.size;
   }
 
   async explore(program: Program, options: ExploreOptions = {}): Promise<Exploration> {
@@ -121,37 +117,25 @@ class Explorer {
 
   /** What can happen next and has to be tried. */
   async #eventsIn(situation: Situation, program: Program, { triesAll }: ExploreOptions): Promise<Event[]> {
-    if (triesAll)
-      return orTicks(
-        situation,
-        program,
-        PROCESSES.flatMap((process) => possible(situation, program, process)),
-      );
+    const all = PROCESSES.flatMap((process) => possible(situation, program, process));
+    if (triesAll) return orTicks(situation, program, all);
     const { begun } = situation;
     if (begun !== "") {
-      const process = Number(begun[0]) as 0 | 1;
-      const own = possible(situation, program, process).filter(
-        (event) => begun.length === 1 || event.do !== "serve",
+      const own = all.filter(
+        (event) => event.process === Number(begun[0]) && (begun.length === 1 || event.do !== "serve"),
       );
       if (own.length > 0) return own;
       // Calls that need no message begin when nothing else is left.
-      const others = possible(situation, program, (1 - process) as 0 | 1).concat(
-        possible(situation, program, process),
-      );
-      return others.every((event) => event.do === "begin") ? orTicks(situation, program, others) : [];
+      return all.every((event) => event.do === "begin") ? orTicks(situation, program, all) : [];
     }
     for (const process of PROCESSES) {
-      const [event, ...others] = possible(situation, program, process).filter((each) => each.do !== "serve");
+      const [event, ...others] = all.filter((each) => each.process === process && each.do !== "serve");
       if (event?.do !== "deliver" || others.length > 0) continue;
       const state = situation.states[process];
       const next = this.#states.delivered(state, situation.toClient[process][0] as number, situation.time);
       if ((next instanceof Promise ? await next : next).begunLoads === state.begunLoads) return [event];
     }
-    return orTicks(
-      situation,
-      program,
-      PROCESSES.flatMap((process) => possible(situation, program, process)),
-    );
+    return orTicks(situation, program, all);
   }
 
   #after(situation: Situation, event: Event, program: Program): Situation | Promise<Situation> {

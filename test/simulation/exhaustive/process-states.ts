@@ -45,10 +45,6 @@ export class ProcessStates {
     this.#frames = frames;
   }
 
-  get size(): number {
-    return this.#states;
-  }
-
   async first(process: number): Promise<ProcessState> {
     const live = await LiveProcess.start(process);
     const state: ProcessState = {
@@ -69,7 +65,7 @@ export class ProcessStates {
       endedChanges: 0,
       endedSets: 0,
     };
-    await this.#keep(state, live);
+    this.#keep(state, live);
     return state;
   }
 
@@ -103,7 +99,7 @@ export class ProcessStates {
     const answer = await live.receive(input);
     const state = this.#stateAfter(parent, input, answer);
     this.#following.set(key, state);
-    await this.#keep(state, live);
+    this.#keep(state, live);
     return state;
   }
 
@@ -149,7 +145,7 @@ export class ProcessStates {
     return live;
   }
 
-  async #keep(state: ProcessState, live: LiveProcess): Promise<void> {
+  #keep(state: ProcessState, live: LiveProcess): void {
     this.#live.set(state, live);
     if (this.#live.size <= MOST_LIVE) return;
     const [[oldest, discarded]] = this.#live as unknown as [[ProcessState, LiveProcess]];
