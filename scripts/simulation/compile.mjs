@@ -5,6 +5,7 @@ import { rollup } from "rollup";
 import { parseAst } from "rollup/parseAst";
 import { transformWithEsbuild } from "vite";
 import { ROOT, SIMULATION, SOURCES } from "./bundle.mjs";
+import { openedFields } from "./opened-fields.mjs";
 
 /**
  * @typedef {import("../../test/simulation/mutations.ts").Mutation} Mutation
@@ -25,7 +26,8 @@ const REPLACED = {
 const compiled = new Map();
 
 /**
- * The library runs in turns of the simulated event loop, and leaves nothing behind that only a full collection would find.
+ * The library runs in turns of the simulated event loop, leaves nothing behind that only a full collection would find, and can
+ * be asked what it has in memory.
  * @param {string} path @param {string} source
  */
 async function compile(path, source) {
@@ -36,7 +38,7 @@ async function compile(path, source) {
     sourcemap: false,
     ...(isOurs ? { define: { "process.nextTick": "nextTick" } } : {}),
   });
-  return (isOurs ? importsOfReplaced(code) : "") + youngFunctions(code);
+  return isOurs ? importsOfReplaced(code) + youngFunctions(openedFields(code)) : youngFunctions(code);
 }
 
 /** @param {string} code */

@@ -38,6 +38,13 @@ export class SimulatedTime {
     return this.#next(clock)?.due ?? Number.POSITIVE_INFINITY;
   }
 
+  /** When the timers of a clock are due, in order. */
+  duesOf(clock: ProcessClock): number[] {
+    const dues: number[] = [];
+    for (const timer of this.#timers) if (timer.clock === clock) dues.push(timer.due);
+    return dues.sort((one, other) => one - other);
+  }
+
   /** Lets time pass until the next timer of a running process, or of this one, is due, and runs it. */
   tick(clock?: ProcessClock): boolean {
     const next = this.#next(clock);
@@ -79,6 +86,8 @@ export class SimulatedTime {
 export class ProcessClock implements Clock {
   /** The process is frozen: its timers run late. */
   isStopped = false;
+  /** How many random numbers have been drawn. */
+  draws = 0;
   readonly random: () => number;
   readonly #time: SimulatedTime;
   readonly #skewMs: number;
@@ -86,7 +95,11 @@ export class ProcessClock implements Clock {
   constructor(time: SimulatedTime, seed: number, skewMs: number) {
     this.#time = time;
     this.#skewMs = skewMs;
-    this.random = seededRandom(seed);
+    const random = seededRandom(seed);
+    this.random = () => {
+      this.draws++;
+      return random();
+    };
   }
 
   readonly now = (): number => this.#time.now + this.#skewMs;

@@ -33,7 +33,7 @@ export interface Ending extends Account {
 }
 
 export interface ExploreOptions {
-  /** Tries every event everywhere, with every account, to see that nothing is left out otherwise. */
+  /** Tries every event everywhere, and keeps all states and accounts apart, to see that nothing is left out otherwise. */
   readonly triesAll?: boolean;
   /** Called with the way to every ending. */
   readonly reached?: (way: Way) => Promise<void>;
@@ -55,11 +55,11 @@ class Explorer {
     this.#first = first;
   }
 
-  static async start(): Promise<Explorer> {
+  static async start(areMerged: boolean): Promise<Explorer> {
     const commands = new Numbering<readonly string[]>();
     const frames = new Numbering<string>();
     const world = await preparedWorld();
-    const states = new ProcessStates(commands, frames);
+    const states = new ProcessStates(commands, frames, stories, areMerged);
     const store = new StoreStates(world, commands, frames);
     const both: Both<ProcessState> = [await states.first(0), await states.first(1)];
     world.close();
@@ -78,7 +78,7 @@ class Explorer {
     return new Explorer(states, store, first, { history: world.history, moment: world.moment });
   }
 
-  async explore(program: Program, options: ExploreOptions = {}): Promise<Exploration> {
+  async explore(program: Program, options: ExploreOptions): Promise<Exploration> {
     const visited = new Accounts(options.triesAll);
     const endings = new Accounts(options.triesAll);
     const found: Ending[] = [];
@@ -162,7 +162,7 @@ class Explorer {
       case "load":
         return then(this.#states.loaded(state, time), (next) => moved(situation, process, next));
       case "tick": {
-        const due = Math.max(time, state.due);
+        const due = Math.max(time, state.standing.due);
         if (due - this.#first.time > LIMIT_MS)
           throw new Error("so much time passes that the checker would look at it");
         const later = { ...situation, time: due };
@@ -209,7 +209,7 @@ class Explorer {
         while (last.toClient[process].length > 0) await act({ do: "deliver", process });
       }
     }
-    if (!last.states.every(({ isFree }) => isFree)) throw new Error("a read that does not end");
+    if (!last.states.every(({ standing }) => standing.isFree)) throw new Error("a read that does not end");
     return legs;
   }
 }
@@ -226,13 +226,15 @@ const isSilent = ({ toServer, toClient }: Situation, process: 0 | 1): boolean =>
 
 const isOver = (situation: Situation, program: Program): boolean =>
   PROCESSES.every((process) => {
-    const { isFree, isLoading, begunCalls } = situation.states[process];
-    return isFree && !isLoading && begunCalls === program[process].length && isSilent(situation, process);
+    const { standing, begunCalls } = situation.states[process];
+    const isAtRest = standing.isFree && !standing.isLoading;
+    return isAtRest && begunCalls === program[process].length && isSilent(situation, process);
   });
 
 /** What can happen to a process, or to its commands. */
 function possible({ states, toServer, toClient }: Situation, program: Program, process: 0 | 1): Event[] {
-  const { isFree, isLoading, begunCalls } = states[process];
+  const { standing, begunCalls } = states[process];
+  const { isFree, isLoading } = standing;
   const events: Event[] = [];
   if (isFree && begunCalls < program[process].length) events.push({ do: "begin", process });
   if (isLoading) events.push({ do: "load", process });
@@ -245,8 +247,8 @@ function possible({ states, toServer, toClient }: Situation, program: Program, p
 function orTicks(situation: Situation, program: Program, events: readonly Event[]): Event[] {
   if (events.length > 0 || isOver(situation, program)) return [...events];
   const [one, two] = situation.states;
-  const due = Math.min(one.due, two.due);
-  return PROCESSES.filter((process) => situation.states[process].due === due).map((process) => ({
+  const due = Math.min(one.standing.due, two.standing.due);
+  return PROCESSES.filter((process) => situation.states[process].standing.due === due).map((process) => ({
     do: "tick",
     process,
   }));
@@ -294,10 +296,15 @@ function moved(situation: Situation, process: 0 | 1, next: ProcessState): Situat
   };
 }
 
-let explorer: Promise<Explorer> | undefined;
+/** Endings of different explorers can be compared. */
+const stories = new Numbering<undefined>();
+
+const explorers = new Map<boolean, Promise<Explorer>>();
 
 /** What is known of the processes and the store is kept for the next program. */
-export async function explore(program: Program, options?: ExploreOptions): Promise<Exploration> {
-  explorer ??= Explorer.start();
+export async function explore(program: Program, options: ExploreOptions = {}): Promise<Exploration> {
+  const areMerged = options.triesAll !== true;
+  const explorer = explorers.get(areMerged) ?? Explorer.start(areMerged);
+  explorers.set(areMerged, explorer);
   return (await explorer).explore(program, options);
 }

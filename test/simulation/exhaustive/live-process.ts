@@ -1,8 +1,11 @@
 // One real process alone: it gets inputs, and what it does in answer is taken down.
 import type { Call, LoadRun } from "../history.ts";
 import type { Link } from "../network.ts";
+import type { SimulatedProcess } from "../process.ts";
+import type { ProcessClock } from "../time.ts";
 import { settled } from "../turn.ts";
 import type { World } from "../world.ts";
+import { digestOf } from "./memory.ts";
 import { preparedWorld } from "./prepared.ts";
 import { type Name, OPERATIONS } from "./programs.ts";
 
@@ -79,15 +82,26 @@ export class LiveProcess {
     return this.#world.time.dueOf(this.#clock);
   }
 
+  /** All that it goes on from, as far as it can be seen: what it has in memory, what it began, its timers, its chance. */
+  get memory(): string {
+    const { history, time } = this.#world;
+    const { draws } = this.#clock;
+    const timers = time.duesOf(this.#clock);
+    return `${history.calls.length} ${history.loads.length} ${draws} ${timers} ${digestOf(this.#process.cache)}`;
+  }
+
   end(): void {
     this.#world.close();
   }
 
-  get #clock() {
-    const process = this.#world.processes[this.#index];
-    if (process === undefined || !this.#link.isClientOpen || this.#world.network.attempts.length > 0)
+  get #clock(): ProcessClock {
+    if (!this.#link.isClientOpen || this.#world.network.attempts.length > 0)
       throw new Error("an exploration has one connection per process, which lasts");
-    return process.clock;
+    return this.#process.clock;
+  }
+
+  get #process(): SimulatedProcess {
+    return this.#world.processes[this.#index] as SimulatedProcess;
   }
 
   #marksSince(since: number): Mark[] {

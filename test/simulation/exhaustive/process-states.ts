@@ -1,24 +1,47 @@
-// The states that a process can be in, as a tree: what it was given from the beginning decides everything it does.
+// What a process can be in, each learned once: by giving a real process all that led there.
 //
-// A process does not know the program it runs, nor the other process, so its states are the same for all programs. Those that
-// are known cost nothing; a new one is seen by giving a real process all that led to it.
+// A process does not know the program it runs, nor the other process, so what is learned is the same for all programs. It goes
+// on from what it has in memory, whatever led there: two ways to the same standing are one from there on.
+//
+// - Nothing under way: standings are the same when their memory is; see memory.ts.
+// - A call or a load under way: functions that wait have variables, which cannot be seen. They come from what the process was
+//   given since it was last at rest, and from its memory. So that must be the same too, except for what the store pushed
+//   meanwhile: a push resumes no function, and what it changes is in memory.
 import { isChange, type Operation } from "../operations.ts";
-import { type Answer, type Input, LiveProcess, type Mark } from "./live-process.ts";
+import { type Input, LiveProcess, type Mark } from "./live-process.ts";
 import { Numbering } from "./numbering.ts";
 
-export interface ProcessState {
+/** What decides how a process goes on. */
+interface Standing {
   readonly number: number;
   readonly process: number;
-  readonly parent: ProcessState | undefined;
-  /** What led here from the parent, and what the process did then: the numbers of the commands it sent, and its marks. */
+  /** What led here first. */
+  readonly parent: Standing | undefined;
   readonly input: Input | undefined;
+  readonly isFree: boolean;
+  readonly isLoading: boolean;
+  readonly due: number;
+  /** When it was last at rest, and what it was given since, without pushes. */
+  readonly since: string;
+}
+
+/** What a process does in answer to an input. */
+interface Step {
+  readonly standing: Standing;
+  /** The numbers of the commands it sends. */
+  readonly sent: readonly number[];
+  readonly marks: readonly Mark[];
+}
+
+/** A standing, with what the process did until then and, of that, what it did last. */
+export interface ProcessState {
+  /** The same for all states with the same standing and story. */
+  readonly number: number;
+  readonly standing: Standing;
   readonly sent: readonly number[];
   readonly marks: readonly Mark[];
   /** What the checker sees of the process since the beginning, the order of its own events included. */
   readonly story: number;
-  readonly isFree: boolean;
-  readonly isLoading: boolean;
-  readonly due: number;
   /** The call that began last: a process has one at a time. */
   readonly latest: Operation | undefined;
   readonly begunCalls: number;
@@ -28,36 +51,46 @@ export interface ProcessState {
   readonly endedSets: number;
 }
 
-/** Real processes that are kept in the states they are in. */
+/** Real processes that are kept in the standings they are in. */
 const MOST_LIVE = 40;
 
 export class ProcessStates {
   readonly #commands: Numbering<readonly string[]>;
   readonly #frames: Numbering<string>;
-  readonly #stories = new Numbering<undefined>();
-  /** What follows a state, by the state and the input. */
+  readonly #stories: Numbering<undefined>;
+  readonly #areMerged: boolean;
+  readonly #standings = new Map<string, Standing>();
+  /** By the standing and the input. */
+  readonly #steps = new Map<string, Step>();
+  readonly #states = new Numbering<undefined>();
+  /** By the state and the input. */
   readonly #following = new Map<string, ProcessState>();
-  readonly #live = new Map<ProcessState, LiveProcess>();
-  #states = 0;
+  readonly #live = new Map<Standing, LiveProcess>();
 
-  constructor(commands: Numbering<readonly string[]>, frames: Numbering<string>) {
+  /** `areMerged`: whether standings are one that cannot be told apart. Otherwise only the same inputs lead to the same one. */
+  constructor(
+    commands: Numbering<readonly string[]>,
+    frames: Numbering<string>,
+    stories: Numbering<undefined>,
+    areMerged: boolean,
+  ) {
     this.#commands = commands;
     this.#frames = frames;
+    this.#stories = stories;
+    this.#areMerged = areMerged;
   }
 
   async first(process: number): Promise<ProcessState> {
     const live = await LiveProcess.start(process);
-    const state: ProcessState = {
-      number: this.#states++,
-      process,
-      parent: undefined,
-      input: undefined,
+    const standing = this.#standingOf(live, { process, isFree: true, isLoading: false, due: live.due });
+    const story = this.#stories.of(`${process}`, () => undefined);
+    this.#keep(standing, live);
+    return {
+      number: this.#numberOf(standing, story),
+      standing,
       sent: [],
       marks: [],
-      story: this.#stories.of(`${process}`, () => undefined),
-      isFree: true,
-      isLoading: false,
-      due: live.due,
+      story,
       latest: undefined,
       begunCalls: 0,
       begunChanges: 0,
@@ -65,93 +98,131 @@ export class ProcessStates {
       endedChanges: 0,
       endedSets: 0,
     };
-    this.#keep(state, live);
-    return state;
   }
 
   begun(state: ProcessState, name: Extract<Input, { do: "begin" }>["name"], time: number) {
-    return this.#after(`${state.number} ${time} begin ${name}`, state, { do: "begin", name, time });
+    const spelling = `${time} begin ${name}`;
+    return this.#known(state, spelling) ?? this.#learn(state, spelling, { do: "begin", name, time });
   }
 
   /** `frame` is the number of a frame. */
   delivered(state: ProcessState, frame: number, time: number) {
-    const key = `${state.number} ${time} ${frame}`;
+    const spelling = `${time} ${frame}`;
     return (
-      this.#following.get(key) ??
-      this.#learn(key, state, { do: "deliver", frame: this.#frames.at(frame), time })
+      this.#known(state, spelling) ??
+      this.#learn(state, spelling, { do: "deliver", frame: this.#frames.at(frame), time })
     );
   }
 
   loaded(state: ProcessState, time: number) {
-    return this.#after(`${state.number} ${time} load`, state, { do: "load", time });
+    const spelling = `${time} load`;
+    return this.#known(state, spelling) ?? this.#learn(state, spelling, { do: "load", time });
   }
 
   ticked(state: ProcessState, time: number) {
-    return this.#after(`${state.number} ${time} tick`, state, { do: "tick", time });
+    const spelling = `${time} tick`;
+    return this.#known(state, spelling) ?? this.#learn(state, spelling, { do: "tick", time });
   }
 
-  #after(key: string, state: ProcessState, input: Input): ProcessState | Promise<ProcessState> {
-    return this.#following.get(key) ?? this.#learn(key, state, input);
+  #known(state: ProcessState, spelling: string): ProcessState | undefined {
+    const key = `${state.number} ${spelling}`;
+    const known = this.#following.get(key);
+    if (known !== undefined) return known;
+    const step = this.#steps.get(`${state.standing.number} ${spelling}`);
+    if (step === undefined) return undefined;
+    const following = this.#stateAfter(state, step);
+    this.#following.set(key, following);
+    return following;
   }
 
-  async #learn(key: string, parent: ProcessState, input: Input): Promise<ProcessState> {
-    const live = await this.#liveIn(parent);
-    const answer = await live.receive(input);
-    const state = this.#stateAfter(parent, input, answer);
-    this.#following.set(key, state);
-    this.#keep(state, live);
-    return state;
-  }
-
-  #stateAfter(parent: ProcessState, input: Input, { sent, marks, ...standing }: Answer): ProcessState {
-    const begins = marks.find((mark) => mark.what === "call begins");
-    const latest = begins?.call.operation ?? parent.latest;
-    const ends = marks.some(({ what }) => what === "call ends") ? latest : undefined;
-    const story = marks.length === 0 ? parent.story : this.#storyOf(parent.story, marks);
-    return {
-      ...standing,
-      number: this.#states++,
-      process: parent.process,
-      parent,
-      input,
+  async #learn(state: ProcessState, spelling: string, input: Input): Promise<ProcessState> {
+    const { standing } = state;
+    const live = await this.#liveIn(standing);
+    const { sent, marks, ...rest } = await live.receive(input);
+    const next = this.#standingOf(live, { ...rest, process: standing.process }, standing, input);
+    this.#steps.set(`${standing.number} ${spelling}`, {
+      standing: next,
       sent: sent.map((command) => this.#commands.of(command.join("\u0100"), () => command)),
+      marks,
+    });
+    this.#keep(next, live);
+    return this.#known(state, spelling) as ProcessState;
+  }
+
+  #standingOf(
+    live: LiveProcess,
+    rest: Pick<Standing, "process" | "isFree" | "isLoading" | "due">,
+    parent?: Standing,
+    input?: Input,
+  ): Standing {
+    const isAtRest = rest.isFree && !rest.isLoading;
+    const number = this.#standings.size;
+    const since = isAtRest ? `${number}` : sinceRest(parent, input);
+    const key = this.#areMerged ? `${rest.process} ${live.memory} ${isAtRest ? "" : since}` : `${number}`;
+    const known = this.#standings.get(key);
+    if (known !== undefined) return known;
+    const standing: Standing = { ...rest, number, parent, input, since };
+    this.#standings.set(key, standing);
+    return standing;
+  }
+
+  #stateAfter(before: ProcessState, { standing, sent, marks }: Step): ProcessState {
+    if (marks.length === 0)
+      return { ...before, number: this.#numberOf(standing, before.story), standing, sent, marks };
+    const begins = marks.find((mark) => mark.what === "call begins");
+    const latest = begins?.call.operation ?? before.latest;
+    const ends = marks.some(({ what }) => what === "call ends") ? latest : undefined;
+    const story = this.#stories.of(`${before.story}: ${marks.map(described).join("; ")}`, () => undefined);
+    return {
+      number: this.#numberOf(standing, story),
+      standing,
+      sent,
       marks,
       story,
       latest,
-      begunCalls: parent.begunCalls + Number(begins !== undefined),
-      begunChanges: parent.begunChanges + Number(begins !== undefined && isChange(begins.call.operation)),
-      begunLoads: parent.begunLoads + Number(marks.some(({ what }) => what === "load begins")),
-      endedChanges: parent.endedChanges + Number(ends !== undefined && isChange(ends)),
-      endedSets: parent.endedSets + Number(ends?.do === "set"),
+      begunCalls: before.begunCalls + Number(begins !== undefined),
+      begunChanges: before.begunChanges + Number(begins !== undefined && isChange(begins.call.operation)),
+      begunLoads: before.begunLoads + Number(marks.some(({ what }) => what === "load begins")),
+      endedChanges: before.endedChanges + Number(ends !== undefined && isChange(ends)),
+      endedSets: before.endedSets + Number(ends?.do === "set"),
     };
   }
 
-  #storyOf(before: number, marks: readonly Mark[]): number {
-    const lines = marks.map(described);
-    return this.#stories.of(`${before}: ${lines.join("; ")}`, () => undefined);
+  #numberOf(standing: Standing, story: number): number {
+    return this.#states.of(`${standing.number} ${story}`, () => undefined);
   }
 
-  /** A real process in this state, which is taken from where it is kept. */
-  async #liveIn(state: ProcessState): Promise<LiveProcess> {
+  /** A real process in this standing, which is taken from where it is kept. */
+  async #liveIn(standing: Standing): Promise<LiveProcess> {
     const inputs: Input[] = [];
-    let from: ProcessState = state;
+    let from = standing;
     while (!this.#live.has(from) && from.parent !== undefined) {
       inputs.push(from.input as Input);
       from = from.parent;
     }
-    const live = this.#live.get(from) ?? (await LiveProcess.start(state.process));
+    const live = this.#live.get(from) ?? (await LiveProcess.start(standing.process));
     this.#live.delete(from);
     for (const input of inputs.reverse()) await live.receive(input);
     return live;
   }
 
-  #keep(state: ProcessState, live: LiveProcess): void {
-    this.#live.set(state, live);
+  #keep(standing: Standing, live: LiveProcess): void {
+    this.#live.get(standing)?.end();
+    this.#live.set(standing, live);
     if (this.#live.size <= MOST_LIVE) return;
-    const [[oldest, discarded]] = this.#live as unknown as [[ProcessState, LiveProcess]];
+    const [[oldest, discarded]] = this.#live as unknown as [[Standing, LiveProcess]];
     this.#live.delete(oldest);
     discarded.end();
   }
+}
+
+/** Frames of the store that answer no command begin with this. */
+const PUSH = ">";
+
+function sinceRest(parent: Standing | undefined, input: Input | undefined): string {
+  if (parent === undefined || input === undefined) throw new Error("a process begins at rest");
+  if (input.do === "deliver" && input.frame.startsWith(PUSH)) return parent.since;
+  return `${parent.since}\n${JSON.stringify(input)}`;
 }
 
 function described(mark: Mark): string {

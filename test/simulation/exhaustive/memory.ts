@@ -1,0 +1,107 @@
+// What a process has in memory, as a digest: all that can be reached from its cache, except for what decides nothing.
+//
+// The sources are compiled with their private fields as properties for this. The variables of functions cannot be seen.
+import { createHash } from "node:crypto";
+
+/** Objects that decide nothing, by their class: what was counted and measured. */
+const UNDECISIVE = new Set([
+  "Telemetry",
+  "Instruments",
+  "Recorder",
+  "OperationRecord",
+  "History",
+  "Histogram",
+]);
+
+/** Likewise their fields. */
+const UNDECISIVE_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
+  // Numbers that connections have over all worlds. There is one connection per process, which lasts.
+  Connection: new Set(["id", "Connection$writer", "Connection$reader"]),
+  HeldStamp: new Set(["epoch"]),
+  // Calls that have ended wait here until their deadline would have passed; when a timer is due is compared elsewhere.
+  Guard: new Set(["deadlines"]),
+  // The one key is not evicted, and expires after the exploration.
+  Table: new Set(["Table$eviction", "Table$sampling", "Table$schedule"]),
+};
+
+/** What counts changes for the reads in flight; if there are none, the next read starts from whatever they are. */
+const WITHOUT_READS = new Set(["InflightReads$changes", "InflightReads$invalidBefore"]);
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Of this size are buffers for what passes through, and tables for more keys than one. */
+const LARGE_BYTES = 4_096;
+
+/** Objects are spelled one after another, each by what it has and by the numbers of those that it refers to. */
+export function digestOf(root: object): string {
+  const numbers = new Map<object, number>([[root, 0]]);
+  let text = "";
+  const add = (value: unknown): void => {
+    switch (typeof value) {
+      case "string":
+        text += `'${value}'`;
+        return;
+      case "function":
+        text += `${value.name}()`;
+        return;
+      case "object": {
+        if (value === null) break;
+        let number = numbers.get(value);
+        if (number === undefined) {
+          number = numbers.size;
+          numbers.set(value, number);
+        }
+        text += `@${number}`;
+        return;
+      }
+    }
+    text += `${value as string}`;
+  };
+  // Those that are found meanwhile are visited too.
+  for (const found of numbers.keys()) {
+    if (ArrayBuffer.isView(found)) {
+      if (found.byteLength < LARGE_BYTES)
+        text += `\n${Buffer.from(found.buffer, found.byteOffset, found.byteLength).toString("latin1")}`;
+      continue;
+    }
+    const name = nameOf(found);
+    text += `\n${name}`;
+    if (UNDECISIVE.has(name)) continue;
+    if (found instanceof Map) {
+      for (const [key, value] of found) {
+        text += " ";
+        add(key);
+        text += "=";
+        add(value);
+      }
+    } else if (found instanceof Set) {
+      for (const value of found) {
+        text += " ";
+        add(value);
+      }
+    }
+    const undecisive = undecisiveFields(name, found as Readonly<Record<string, unknown>>);
+    for (const field of Object.keys(found)) {
+      if (undecisive.has(field)) continue;
+      text += ` ${field}:`;
+      add((found as Readonly<Record<string, unknown>>)[field]);
+    }
+  }
+  return createHash("md5").update(text).digest("base64");
+}
+
+const names = new Map<unknown, string>();
+
+/** The name of its class. */
+function nameOf({ constructor }: object): string {
+  const known = names.get(constructor);
+  if (known !== undefined) return known;
+  const name = constructor?.name ?? "";
+  names.set(constructor, name);
+  return name;
+}
+
+function undecisiveFields(name: string, found: Readonly<Record<string, unknown>>): ReadonlySet<string> {
+  if (name === "InflightReads") return found.InflightReads$inFlight === 0 ? WITHOUT_READS : NONE;
+  return UNDECISIVE_FIELDS[name] ?? NONE;
+}
