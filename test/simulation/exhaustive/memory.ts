@@ -35,69 +35,51 @@ const LARGE_BYTES = 4_096;
 /** Objects are spelled one after another, each by what it has and by the numbers of those that it refers to. */
 export function digestOf(root: object): string {
   const numbers = new Map<object, number>([[root, 0]]);
-  let text = "";
-  const add = (value: unknown): void => {
-    switch (typeof value) {
-      case "string":
-        text += `'${value}'`;
-        return;
-      case "function":
-        text += `${value.name}()`;
-        return;
-      case "object": {
-        if (value === null) break;
-        let number = numbers.get(value);
-        if (number === undefined) {
-          number = numbers.size;
-          numbers.set(value, number);
-        }
-        text += `@${number}`;
-        return;
-      }
+  const spelled = (value: unknown): string => {
+    if (typeof value === "string") return `'${value}'`;
+    if (typeof value === "function") return `${value.name}()`;
+    if (typeof value !== "object" || value === null) return String(value);
+    let number = numbers.get(value);
+    if (number === undefined) {
+      number = numbers.size;
+      numbers.set(value, number);
     }
-    text += `${value as string}`;
+    return `@${number}`;
   };
+  let text = "";
   // Those that are found meanwhile are visited too.
-  for (const found of numbers.keys()) {
-    if (ArrayBuffer.isView(found)) {
-      if (found.byteLength < LARGE_BYTES)
-        text += `\n${Buffer.from(found.buffer, found.byteOffset, found.byteLength).toString("latin1")}`;
-      continue;
-    }
-    const name = nameOf(found);
-    text += `\n${name}`;
-    if (UNDECISIVE.has(name)) continue;
-    if (found instanceof Map) {
-      for (const [key, value] of found) {
-        text += " ";
-        add(key);
-        text += "=";
-        add(value);
-      }
-    } else if (found instanceof Set) {
-      for (const value of found) {
-        text += " ";
-        add(value);
-      }
-    }
-    const undecisive = undecisiveFields(name, found as Readonly<Record<string, unknown>>);
-    for (const field of Object.keys(found)) {
-      if (undecisive.has(field)) continue;
-      text += ` ${field}:`;
-      add((found as Readonly<Record<string, unknown>>)[field]);
-    }
-  }
+  for (const found of numbers.keys()) text += contentOf(found, spelled);
   return createHash("md5").update(text).digest("base64");
 }
 
+function contentOf(found: object, spelled: (value: unknown) => string): string {
+  if (ArrayBuffer.isView(found)) {
+    const { buffer, byteOffset, byteLength } = found;
+    return byteLength < LARGE_BYTES
+      ? `\n${Buffer.from(buffer, byteOffset, byteLength).toString("latin1")}`
+      : "";
+  }
+  const name = nameOf(found);
+  let text = `\n${name}`;
+  if (UNDECISIVE.has(name)) return text;
+  if (found instanceof Map) for (const [key, value] of found) text += ` ${spelled(key)}=${spelled(value)}`;
+  else if (found instanceof Set) for (const value of found) text += ` ${spelled(value)}`;
+  const fields = found as Readonly<Record<string, unknown>>;
+  const undecisive = undecisiveFields(name, fields);
+  for (const field of Object.keys(fields))
+    if (!undecisive.has(field)) text += ` ${field}:${spelled(fields[field])}`;
+  return text;
+}
+
+/** By the class. */
 const names = new Map<unknown, string>();
 
 /** The name of its class. */
-function nameOf({ constructor }: object): string {
-  const known = names.get(constructor);
+function nameOf(found: object): string {
+  const known = names.get(found.constructor);
   if (known !== undefined) return known;
-  const name = constructor?.name ?? "";
-  names.set(constructor, name);
+  const name = found.constructor?.name ?? "";
+  names.set(found.constructor, name);
   return name;
 }
 
