@@ -35,10 +35,10 @@ export class SimulationRunner {
   #waiting = new Map();
   #ids = 0;
 
-  /** @param {string} url Of a bundle. */
-  constructor(url) {
+  /** @param {string} url Of a bundle. @param {readonly string[]} [v8Options] Besides the usual ones. */
+  constructor(url, v8Options = []) {
     this.#child = fork(CHILD, [url], {
-      execArgv: V8_OPTIONS,
+      execArgv: [...V8_OPTIONS, ...v8Options],
       serialization: "advanced",
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });

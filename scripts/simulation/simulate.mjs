@@ -147,7 +147,9 @@ async function exploreMutations() {
 }
 
 /** What is known of the processes is kept for the next program; above this a runner begins again. */
-const MOST_MB = 3_000;
+const MOST_MB = 6_000;
+/** One program of six may take more than V8 allows by itself. */
+const HEAP = ["--max-old-space-size=10000"];
 
 async function runExhaustive() {
   const { programs } = await load();
@@ -156,7 +158,7 @@ async function runExhaustive() {
   let [situations, endings, processorMs, explored] = [0, 0, 0, 0];
   /** @type {{ text: string, result: Awaited<ReturnType<Simulation["explore"]>> } | undefined} */
   let failed;
-  const begin = () => new SimulationRunner(url);
+  const begin = () => new SimulationRunner(url, HEAP);
   const end = async (/** @type {SimulationRunner} */ runner) => {
     processorMs += await runner.call("processorMs");
     runner.end();
