@@ -49,6 +49,7 @@ export class SimulatedProcess {
   readonly index: number;
   readonly clock: ProcessClock;
   readonly cache: XCache;
+  readonly root: CacheLifecycle;
   state: ProcessState = "running";
   /** disconnect() was called. */
   isDisconnected = false;
@@ -64,8 +65,9 @@ export class SimulatedProcess {
     this.index = index;
     this.clock = clock;
     const config = { ...configOf(settings), backend: new KvBackend({ kvUrl: addressOf(index) }) };
-    const root = new CacheLifecycle(config, clock);
-    this.cache = new XCache(new CacheScope(root, root.store.namespace(config.keyPrefix)) as CacheConfig);
+    this.root = new CacheLifecycle(config, clock);
+    const namespace = this.root.store.namespace(config.keyPrefix);
+    this.cache = new XCache(new CacheScope(this.root, namespace) as CacheConfig);
     this.cache.on("error", ({ error }) => failed(error));
   }
 

@@ -8,7 +8,7 @@ export interface WatchedRead {
   readonly key: string;
   /** The state of the push channel when it was sent; see PushChannel. */
   readonly epoch: number;
-  /** The number of changes when it began. */
+  /** The number of changes when it began, of those that are remembered. */
   readonly since: number;
   isOver: boolean;
 }
@@ -40,7 +40,7 @@ export class InflightReads {
     const hasChanged = read.isOver || this.#hasChanged(read);
     if (!read.isOver) {
       read.isOver = true;
-      if (--this.#inFlight === 0 && this.#changed.size > 0) this.#changed.clear();
+      if (--this.#inFlight === 0 && this.#changes > 0) this.#forget();
     }
     return !hasChanged && read.epoch !== 0 && read.epoch === this.#push?.epoch(read.key);
   }
@@ -52,7 +52,15 @@ export class InflightReads {
   }
 
   invalidateAll(): void {
+    if (this.#inFlight === 0) return;
     this.#invalidBefore = ++this.#changes;
+    this.#changed.clear();
+  }
+
+  /** What changed while no read was in flight matters to none. */
+  #forget(): void {
+    this.#changes = 0;
+    this.#invalidBefore = 0;
     this.#changed.clear();
   }
 

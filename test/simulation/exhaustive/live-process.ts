@@ -90,6 +90,14 @@ export class LiveProcess {
     return `${history.calls.length} ${history.loads.length} ${draws} ${timers} ${digestOf(this.#process.cache)}`;
   }
 
+  /** Whether a push of the store can resume a call. */
+  get isListening(): boolean {
+    const { store } = this.#process.root as unknown as {
+      store: { SharedStore$keyListeners: Map<string, unknown> };
+    };
+    return store.SharedStore$keyListeners.size > 0;
+  }
+
   end(): void {
     this.#world.close();
   }

@@ -18,14 +18,12 @@ const UNDECISIVE_FIELDS: Readonly<Record<string, ReadonlySet<string>>> = {
   // Numbers that connections have over all worlds. There is one connection per process, which lasts.
   Connection: new Set(["id", "Connection$writer", "Connection$reader"]),
   HeldStamp: new Set(["epoch"]),
+  Object: new Set(["epoch"]),
   // Calls that have ended wait here until their deadline would have passed; when a timer is due is compared elsewhere.
   Guard: new Set(["deadlines"]),
   // The one key is not evicted, and expires after the exploration.
   Table: new Set(["Table$eviction", "Table$sampling", "Table$schedule"]),
 };
-
-/** What counts changes for the reads in flight; if there are none, the next read starts from whatever they are. */
-const WITHOUT_READS = new Set(["InflightReads$changes", "InflightReads$invalidBefore"]);
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -65,7 +63,7 @@ function contentOf(found: object, spelled: (value: unknown) => string): string {
   if (found instanceof Map) for (const [key, value] of found) text += ` ${spelled(key)}=${spelled(value)}`;
   else if (found instanceof Set) for (const value of found) text += ` ${spelled(value)}`;
   const fields = found as Readonly<Record<string, unknown>>;
-  const undecisive = undecisiveFields(name, fields);
+  const undecisive = UNDECISIVE_FIELDS[name] ?? NONE;
   for (const field of Object.keys(fields))
     if (!undecisive.has(field)) text += ` ${field}:${spelled(fields[field])}`;
   return text;
@@ -81,9 +79,4 @@ function nameOf(found: object): string {
   const name = found.constructor?.name ?? "";
   names.set(found.constructor, name);
   return name;
-}
-
-function undecisiveFields(name: string, found: Readonly<Record<string, unknown>>): ReadonlySet<string> {
-  if (name === "InflightReads") return found.InflightReads$inFlight === 0 ? WITHOUT_READS : NONE;
-  return UNDECISIVE_FIELDS[name] ?? NONE;
 }

@@ -6,7 +6,9 @@
 // - Nothing under way: standings are the same when their memory is; see memory.ts.
 // - A call or a load under way: functions that wait have variables, which cannot be seen. They come from what the process was
 //   given since it was last at rest, and from its memory. So that must be the same too, except for what the store pushed
-//   meanwhile: a push resumes no function, and what it changes is in memory.
+//   while no function listened: what that changes is in memory.
+//
+// Whenever a process is given again what led to a standing, it must do what was learned, and stand there in the end.
 import { isChange, type Operation } from "../operations.ts";
 import { type Input, LiveProcess, type Mark } from "./live-process.ts";
 import { Numbering } from "./numbering.ts";
@@ -15,14 +17,20 @@ import { Numbering } from "./numbering.ts";
 interface Standing {
   readonly number: number;
   readonly process: number;
-  /** What led here first. */
-  readonly parent: Standing | undefined;
-  readonly input: Input | undefined;
+  /** What led here first; undefined for the beginning. */
+  readonly arrival: Arrival | undefined;
   readonly isFree: boolean;
   readonly isLoading: boolean;
   readonly due: number;
-  /** When it was last at rest, and what it was given since, without pushes. */
+  /** When it was last at rest, and what it was given since, without the pushes that no function heard. */
   readonly since: string;
+}
+
+interface Arrival {
+  readonly from: Standing;
+  readonly input: Input;
+  /** Tells the input from others. */
+  readonly spelling: string;
 }
 
 /** What a process does in answer to an input. */
@@ -82,7 +90,8 @@ export class ProcessStates {
 
   async first(process: number): Promise<ProcessState> {
     const live = await LiveProcess.start(process);
-    const standing = this.#standingOf(live, { process, isFree: true, isLoading: false, due: live.due });
+    const now = { process, arrival: undefined, isFree: true, isLoading: false, due: live.due, since: "" };
+    const standing = this.#standingOf(live, now);
     const story = this.#stories.of(`${process}`, () => undefined);
     this.#keep(standing, live);
     return {
@@ -137,33 +146,32 @@ export class ProcessStates {
 
   async #learn(state: ProcessState, spelling: string, input: Input): Promise<ProcessState> {
     const { standing } = state;
+    const { process } = standing;
     const live = await this.#liveIn(standing);
-    const { sent, marks, ...rest } = await live.receive(input);
-    const next = this.#standingOf(live, { ...rest, process: standing.process }, standing, input);
-    this.#steps.set(`${standing.number} ${spelling}`, {
-      standing: next,
-      sent: sent.map((command) => this.#commands.of(command.join("\u0100"), () => command)),
-      marks,
-    });
+    const isHeard = live.isListening || !isPush(input);
+    const { sent: commands, marks, ...now } = await live.receive(input);
+    const sent = this.#numbersOf(commands);
+    const isUnheard = !isHeard && sent.length === 0 && marks.length === 0;
+    const since = isUnheard ? standing.since : `${standing.since}\n${spelling}: ${sent}`;
+    const arrival = { from: standing, input, spelling };
+    const next = this.#standingOf(live, { ...now, process, since, arrival });
+    this.#steps.set(`${standing.number} ${spelling}`, { standing: next, sent, marks });
     this.#keep(next, live);
     return this.#known(state, spelling) as ProcessState;
   }
 
-  #standingOf(
-    live: LiveProcess,
-    rest: Pick<Standing, "process" | "isFree" | "isLoading" | "due">,
-    parent?: Standing,
-    input?: Input,
-  ): Standing {
-    const isAtRest = rest.isFree && !rest.isLoading;
+  #standingOf(live: LiveProcess, now: Omit<Standing, "number">): Standing {
     const number = this.#standings.size;
-    const since = isAtRest ? `${number}` : sinceRest(parent, input);
-    const key = this.#areMerged ? `${rest.process} ${live.memory} ${isAtRest ? "" : since}` : `${number}`;
+    const key = this.#areMerged ? keyOf(live, now) : `${number}`;
     const known = this.#standings.get(key);
     if (known !== undefined) return known;
-    const standing: Standing = { ...rest, number, parent, input, since };
+    const standing: Standing = { ...now, number, since: isAtRest(now) ? `${number}` : now.since };
     this.#standings.set(key, standing);
     return standing;
+  }
+
+  #numbersOf(commands: readonly (readonly string[])[]): number[] {
+    return commands.map((command) => this.#commands.of(command.join("\u0100"), () => command));
   }
 
   #stateAfter(before: ProcessState, { standing, sent, marks }: Step): ProcessState {
@@ -172,7 +180,7 @@ export class ProcessStates {
     const begins = marks.find((mark) => mark.what === "call begins");
     const latest = begins?.call.operation ?? before.latest;
     const ends = marks.some(({ what }) => what === "call ends") ? latest : undefined;
-    const story = this.#stories.of(`${before.story}: ${marks.map(described).join("; ")}`, () => undefined);
+    const story = this.#stories.of(`${before.story}: ${storyOf(marks)}`, () => undefined);
     return {
       number: this.#numberOf(standing, story),
       standing,
@@ -194,16 +202,28 @@ export class ProcessStates {
 
   /** A real process in this standing, which is taken from where it is kept. */
   async #liveIn(standing: Standing): Promise<LiveProcess> {
-    const inputs: Input[] = [];
+    const arrivals: Arrival[] = [];
     let from = standing;
-    while (!this.#live.has(from) && from.parent !== undefined) {
-      inputs.push(from.input as Input);
-      from = from.parent;
+    while (!this.#live.has(from) && from.arrival !== undefined) {
+      arrivals.push(from.arrival);
+      from = from.arrival.from;
     }
     const live = this.#live.get(from) ?? (await LiveProcess.start(standing.process));
     this.#live.delete(from);
-    for (const input of inputs.reverse()) await live.receive(input);
+    for (const arrival of arrivals.reverse()) await this.#repeat(live, arrival);
+    if (this.#areMerged && arrivals.length > 0 && this.#standings.get(keyOf(live, standing)) !== standing)
+      throw new Error("a process that was given the same again stands elsewhere than before");
     return live;
+  }
+
+  /** The process may have come where it is in another way than the one of which this was learned. */
+  async #repeat(live: LiveProcess, { from, input, spelling }: Arrival): Promise<void> {
+    const { sent, marks } = await live.receive(input);
+    const learned = this.#steps.get(`${from.number} ${spelling}`) as Step;
+    if (`${learned.sent}` !== `${this.#numbersOf(sent)}` || storyOf(learned.marks) !== storyOf(marks))
+      throw new Error(
+        `a process that stands as another did goes on otherwise: ${spelling} after ${from.since}`,
+      );
   }
 
   #keep(standing: Standing, live: LiveProcess): void {
@@ -219,11 +239,16 @@ export class ProcessStates {
 /** Frames of the store that answer no command begin with this. */
 const PUSH = ">";
 
-function sinceRest(parent: Standing | undefined, input: Input | undefined): string {
-  if (parent === undefined || input === undefined) throw new Error("a process begins at rest");
-  if (input.do === "deliver" && input.frame.startsWith(PUSH)) return parent.since;
-  return `${parent.since}\n${JSON.stringify(input)}`;
-}
+const isPush = (input: Input): boolean => input.do === "deliver" && input.frame.startsWith(PUSH);
+
+const isAtRest = ({ isFree, isLoading }: Pick<Standing, "isFree" | "isLoading">): boolean =>
+  isFree && !isLoading;
+
+/** What is taken for the same standing has the same key. */
+const keyOf = (live: LiveProcess, now: Omit<Standing, "number">): string =>
+  `${now.process} ${live.memory} ${isAtRest(now) ? "" : now.since}`;
+
+const storyOf = (marks: readonly Mark[]): string => marks.map(described).join("; ");
 
 function described(mark: Mark): string {
   switch (mark.what) {
