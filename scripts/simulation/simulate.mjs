@@ -9,6 +9,7 @@ import { RUNNERS, SimulationRunner, simulateIn, spread } from "./runner.mjs";
 
 /**
  * @typedef {typeof import("../../test/simulation/index.ts")} Simulation
+ * @typedef {import("../../test/simulation/exhaustive/programs.ts").Program} Program
  */
 
 const { values } = parseArgs({
@@ -96,7 +97,7 @@ async function runMutations() {
 
 /**
  * @param {Simulation["programs"]} programs
- * @returns {import("../../test/simulation/exhaustive/programs.ts").Program[]}
+ * @returns {Program[]}
  */
 function chosenPrograms(programs) {
   if (values.program !== undefined)
@@ -146,6 +147,22 @@ async function exploreMutations() {
   return 0;
 }
 
+/**
+ * Programs with the same first process, whose states one runner learns for all of them.
+ * @param {readonly Program[]} chosen
+ */
+function groupsOf(chosen) {
+  /** @type {Map<string, Program[]>} */
+  const groups = new Map();
+  for (const program of chosen) {
+    const first = program[0].join();
+    const group = groups.get(first);
+    if (group === undefined) groups.set(first, [program]);
+    else group.push(program);
+  }
+  return [...groups.values()];
+}
+
 /** What is known of the processes is kept for the next program; above this a runner begins again. */
 const MOST_MB = 6_000;
 /** One program of six may take more than V8 allows by itself. */
@@ -164,7 +181,7 @@ async function runExhaustive() {
     runner.end();
   };
   const seats = Array.from({ length: RUNNERS }, () => ({ runner: begin() }));
-  await spread(seats, chosen, async (seat, program) => {
+  const explore = async (/** @type {typeof seats[number]} */ seat, /** @type {Program} */ program) => {
     if (failed !== undefined) return;
     const result = await seat.runner.call("explore", program);
     const text = program.map((names) => names.join(",")).join("|");
@@ -177,6 +194,9 @@ async function runExhaustive() {
     if ((await seat.runner.call("memoryMb")) < MOST_MB) return;
     await end(seat.runner);
     seat.runner = begin();
+  };
+  await spread(seats, groupsOf(chosen), async (seat, group) => {
+    for (const program of group) await explore(seat, program);
   });
   for (const { runner } of seats) await end(runner);
   console.log(
