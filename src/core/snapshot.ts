@@ -1,54 +1,85 @@
 // Copies of arguments, taken when a call begins: what is done with them later must be what their key was made of; and data that survives any copy.
 
-/** Deeper parts are used as they are: nobody builds arguments like that, and a cycle must end. */
+/** Deeper parts are used as they are: nobody builds arguments like that. */
 const MOST_DEPTH = 32;
 
+/** The copies so far by their originals: a part that occurs again, perhaps within itself, is copied once. */
+type Copies = Map<object, unknown>;
+
 /** Plain data is copied; class instances and functions are the same objects. */
-export function snapshot<T>(value: T, depth = 0): T {
-  if (typeof value !== "object" || value === null || depth > MOST_DEPTH) return value;
-  return (copyOf(value, depth + 1) ?? value) as T;
+export function snapshot<T>(value: T): T {
+  return typeof value === "object" && value !== null ? (partOf(value, 0, new Map()) as T) : value;
 }
 
-function copyOf(value: object, depth: number): unknown {
-  if (Array.isArray(value))
-    return Object.getPrototypeOf(value) === Array.prototype
-      ? value.map((each) => snapshot(each, depth))
-      : undefined;
+function partOf(value: unknown, depth: number, copies: Copies): unknown {
+  if (typeof value !== "object" || value === null || depth > MOST_DEPTH) return value;
+  return copies.get(value) ?? copyOf(value, depth + 1, copies) ?? value;
+}
+
+function copyOf(value: object, depth: number, copies: Copies): unknown {
+  if (Array.isArray(value)) return copyOfArray(value, depth, copies);
   const prototype: unknown = Object.getPrototypeOf(value);
   switch (prototype) {
     case Object.prototype:
     case null:
-      return copyOfPlain(value, prototype, depth);
+      return copyOfPlain(value, prototype, depth, copies);
     case Date.prototype:
-      return new Date((value as Date).getTime());
-    case Map.prototype:
-      return new Map(
-        [...(value as Map<unknown, unknown>)].map(([key, each]) => [
-          snapshot(key, depth),
-          snapshot(each, depth),
-        ]),
-      );
-    case Set.prototype:
-      return new Set([...(value as Set<unknown>)].map((each) => snapshot(each, depth)));
+      return noted(value, new Date((value as Date).getTime()), copies);
+    case Map.prototype: {
+      const copy = noted(value, new Map<unknown, unknown>(), copies);
+      for (const [key, each] of value as Map<unknown, unknown>)
+        copy.set(partOf(key, depth, copies), partOf(each, depth, copies));
+      return copy;
+    }
+    case Set.prototype: {
+      const copy = noted(value, new Set<unknown>(), copies);
+      for (const each of value as Set<unknown>) copy.add(partOf(each, depth, copies));
+      return copy;
+    }
     case Buffer.prototype:
-      return Buffer.from(value as Buffer);
+      return noted(value, Buffer.from(value as Buffer), copies);
     case Uint8Array.prototype:
-      return Uint8Array.from(value as Uint8Array);
+      return noted(value, Uint8Array.from(value as Uint8Array), copies);
     default:
       return undefined;
   }
 }
 
-/** An object with getters may compute something else each time: it stays as it is. */
-function copyOfPlain(value: object, prototype: object | null, depth: number): object | undefined {
-  const copy = Object.create(prototype) as Record<PropertyKey, unknown>;
-  for (const key of Reflect.ownKeys(value)) {
-    const property = Object.getOwnPropertyDescriptor(value, key);
-    if (property === undefined || !("value" in property) || key === "__proto__") return undefined;
-    if (property.enumerable) copy[key] = snapshot(property.value, depth);
+/** Before its parts are copied, since one of them may be the value itself. */
+function noted<T>(value: object, copy: T, copies: Copies): T {
+  copies.set(value, copy);
+  return copy;
+}
+
+function copyOfArray(value: readonly unknown[], depth: number, copies: Copies): unknown[] | undefined {
+  if (Object.getPrototypeOf(value) !== Array.prototype) return undefined;
+  const copy = noted(value, value.slice(), copies);
+  for (const [at, each] of copy.entries()) {
+    if (typeof each === "object" && each !== null) copy[at] = partOf(each, depth, copies);
   }
   return copy;
 }
+
+/** An object with getters may compute something else each time: it stays as it is. */
+function copyOfPlain(
+  value: object,
+  prototype: object | null,
+  depth: number,
+  copies: Copies,
+): object | undefined {
+  const properties = Reflect.ownKeys(value).map(
+    (key) => [key, Object.getOwnPropertyDescriptor(value, key)] as const,
+  );
+  if (!properties.every(([key, property]) => isData(key, property))) return undefined;
+  const copy = noted(value, Object.create(prototype) as Record<PropertyKey, unknown>, copies);
+  for (const [key, property] of properties) {
+    if (property?.enumerable) copy[key] = partOf(property.value, depth, copies);
+  }
+  return copy;
+}
+
+const isData = (key: PropertyKey, property: PropertyDescriptor | undefined): boolean =>
+  property !== undefined && "value" in property && key !== "__proto__";
 
 /** Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows. */
 export function isPlain(value: unknown): boolean {
