@@ -6,7 +6,7 @@ const MOST_DEPTH = 32;
 /** The copies so far by their originals: a part that occurs again, perhaps within itself, is copied once. */
 type Copies = Map<object, unknown>;
 
-/** Plain data is copied; class instances and functions are the same objects. */
+/** Plain data is copied; class instances, functions and objects that a copy would lack a part of are the same objects. */
 export function snapshot<T>(value: T): T {
   return typeof value === "object" && value !== null ? (partOf(value, 0, new Map()) as T) : value;
 }
@@ -51,8 +51,10 @@ function noted<T>(value: object, copy: T, copies: Copies): T {
   return copy;
 }
 
+/** The strings of a tagged template have `raw`, and the match of a regular expression `groups`. */
 function copyOfArray(value: readonly unknown[], depth: number, copies: Copies): unknown[] | undefined {
-  if (Object.getPrototypeOf(value) !== Array.prototype) return undefined;
+  const hasMore = Object.getPrototypeOf(value) !== Array.prototype || "raw" in value || "groups" in value;
+  if (hasMore) return undefined;
   const copy = noted(value, value.slice(), copies);
   for (const [at, each] of copy.entries()) {
     if (typeof each === "object" && each !== null) copy[at] = partOf(each, depth, copies);
@@ -60,7 +62,7 @@ function copyOfArray(value: readonly unknown[], depth: number, copies: Copies): 
   return copy;
 }
 
-/** An object with getters may compute something else each time: it stays as it is. */
+/** An object with getters may compute something else each time, and hidden properties are there for a reason: it stays as it is. */
 function copyOfPlain(
   value: object,
   prototype: object | null,
@@ -72,14 +74,12 @@ function copyOfPlain(
   );
   if (!properties.every(([key, property]) => isData(key, property))) return undefined;
   const copy = noted(value, Object.create(prototype) as Record<PropertyKey, unknown>, copies);
-  for (const [key, property] of properties) {
-    if (property?.enumerable) copy[key] = partOf(property.value, depth, copies);
-  }
+  for (const [key, property] of properties) copy[key] = partOf(property?.value, depth, copies);
   return copy;
 }
 
 const isData = (key: PropertyKey, property: PropertyDescriptor | undefined): boolean =>
-  property !== undefined && "value" in property && key !== "__proto__";
+  property?.enumerable === true && "value" in property && key !== "__proto__";
 
 /** Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows. */
 export function isPlain(value: unknown): boolean {

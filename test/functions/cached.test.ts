@@ -137,6 +137,38 @@ describe("a wrapped function", () => {
     expect(nothing).toHaveBeenCalledTimes(2);
   });
 
+  it("gets the strings of a tagged template with their raw form", async () => {
+    const join = vi.fn(async (strings: TemplateStringsArray, ...values: unknown[]) =>
+      String.raw(strings, ...values),
+    );
+    const joined = cached(join, { cache, name: "joined" });
+    expect([await joined`a${1}\n`, await joined`a${1}\n`, await joined`a${2}\n`]).toEqual([
+      "a1\\n",
+      "a1\\n",
+      "a2\\n",
+    ]);
+    expect(join).toHaveBeenCalledTimes(2);
+  });
+
+  it("gets a match of a regular expression and hidden properties whole when `key` chooses a part of them", async () => {
+    const idOf = cached(async (match: RegExpMatchArray) => match.groups?.id, {
+      cache,
+      name: "idOf",
+      key: ([text]) => text,
+    });
+    expect(await idOf(/u(?<id>\d)/.exec("u1") as RegExpMatchArray)).toBe("1");
+    const context = Object.defineProperty({ id: 1 }, "secret", { value: 5 }) as {
+      id: number;
+      secret: number;
+    };
+    const secretOf = cached(async ({ secret }: typeof context) => secret, {
+      cache,
+      name: "secretOf",
+      key: ({ id }) => id,
+    });
+    expect(await secretOf(context)).toBe(5);
+  });
+
   it("is the same in curried form", async () => {
     const double = cached({ cache, ttl: 60 })(async function twice(n: number) {
       return 2 * n;
