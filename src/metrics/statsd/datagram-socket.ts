@@ -63,9 +63,8 @@ export class DatagramSocket {
     if (this.#isIdle) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = this.#clock.after(this.#target.timeoutMs, resolve);
-      // Keep the process alive while someone waits for the last datagrams.
+      // Keep the process alive while someone waits for the last datagrams. Not by the socket, which stays open.
       timer.hold?.(true);
-      this.#socket?.ref();
       this.#whenIdle.push(() => {
         timer.cancel();
         resolve();

@@ -30,6 +30,22 @@ describe("a process exits by itself", () => {
     expect(outcome).toEqual({ code: 0, words: ["done"], errors: "" });
   });
 
+  it("after flush() has sent datagrams through a socket that was open already", async () => {
+    const outcome = await run(`
+      import { createSocket } from "node:dgram";
+      const daemon = createSocket("udp4");
+      await new Promise((resolve) => daemon.bind(0, "127.0.0.1", resolve));
+      daemon.unref();
+      const metrics = new CacheMetrics([new PushCollector({ port: daemon.address().port })]);
+      for (let at = 0; at < 2; at++) {
+        metrics.increment("orders");
+        await metrics.flush();
+      }
+      say(String(process.getActiveResourcesInfo().includes("UDPWrap")));
+    `);
+    expect(outcome).toEqual({ code: 0, words: ["false"], errors: "" });
+  });
+
   it("after close() has sent the last datagrams, which it waits for", async () => {
     const outcome = await run(`
       import { createSocket } from "node:dgram";
