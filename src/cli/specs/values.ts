@@ -33,13 +33,18 @@ export function repeated(text: string, previous: unknown): readonly string[] {
   return [...((previous as readonly string[] | undefined) ?? []), text];
 }
 
-/** `a,b`, repeatable; a JSON array for tags that contain a comma. */
+/** `a,b`, repeatable; a JSON array for tags that contain a comma. Never empty, which some commands would take for all entries. */
 export function tagList(text: string, previous: unknown): readonly string[] {
-  const earlier = (previous as readonly string[] | undefined) ?? [];
-  if (!text.startsWith("[")) return [...earlier, ...text.split(",").filter((tag) => tag !== "")];
+  const tags = tagsIn(text);
+  if (tags.length > 0) return [...((previous as readonly string[] | undefined) ?? []), ...tags];
+  throw new InvalidArgumentError("It must name at least one tag.");
+}
+
+function tagsIn(text: string): readonly string[] {
+  if (!text.startsWith("[")) return text.split(",").filter((tag) => tag !== "");
   try {
     const list: unknown = JSON.parse(text);
-    if (Array.isArray(list) && list.every((tag) => typeof tag === "string")) return [...earlier, ...list];
+    if (Array.isArray(list) && list.every((tag) => typeof tag === "string")) return list;
   } catch {
     // Reported below.
   }

@@ -91,6 +91,9 @@ describe("a mistake", () => {
     [["completion", "csh"], 'no completion script for "csh"', "bash"],
     [["invalidate"], "--tags, --pattern and --keys-from", "xcache invalidate --help"],
     [["invalidate", "--tags", "a", "--pattern", "b"], "one of", "xcache invalidate --help"],
+    [["invalidate", "--tags", "", "--yes"], "must name at least one tag", "xcache invalidate --help"],
+    [["list", "--tags", ","], "must name at least one tag", "xcache list --help"],
+    [["export", "--tags", "[]"], "must name at least one tag", "xcache export --help"],
     [["stats", "--interval", "1s"], "need --watch", "Add --watch"],
     [["list", "--pattern", "[a"], "never closed", "Close the class"],
   ])("in `xcache %j` says what is wrong and what to do next, and exits 2", async (args, wrong, next) => {
