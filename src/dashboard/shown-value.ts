@@ -1,6 +1,7 @@
 // A value as the dashboard shows it: as text, with secrets hidden, and cut before it becomes large.
 import { inspect } from "node:util";
 import { typeOf } from "../cache/entry-pages.ts";
+import { errorFactsOf, errorFrom } from "../codec/error-object.ts";
 import type { Preview } from "../core/namespace.ts";
 
 export interface ShownValue {
@@ -120,11 +121,15 @@ function redacted(value: unknown, redact: Redact, path: readonly string[], exten
     return CUT;
   }
   const inner = (key: unknown, item: unknown): unknown =>
-    redacted(item, redact, [...path, String(key)], extent);
+    redacted(item, redact, [...path, nameOf(key)], extent);
   if (Array.isArray(value)) return first(value, extent).map((item, at) => inner(at, item));
   if (value instanceof Map)
-    return new Map(first(value, extent).map(([key, item]) => [key, inner(key, item)]));
+    return new Map(
+      first(value, extent).map(([key, item]) => [isObject(key) ? inner("key", key) : key, inner(key, item)]),
+    );
   if (value instanceof Set) return new Set(first(value, extent).map((item, at) => inner(at, item)));
+  if (value instanceof Error && isObject(value.cause))
+    return errorFrom({ ...errorFactsOf(value), cause: inner("cause", value.cause) });
   if (Object.prototype.toString.call(value) !== "[object Object]") return value;
   return Object.fromEntries(
     first(Object.keys(value), extent).map((key) => [
@@ -133,6 +138,11 @@ function redacted(value: unknown, redact: Redact, path: readonly string[], exten
     ]),
   );
 }
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+/** The key of a Map may be an object with a `toString` of its own. */
+const nameOf = (key: unknown): string => (isObject(key) ? Object.prototype.toString.call(key) : String(key));
 
 /** No more than may still be looked at. */
 function first<T>(items: Iterable<T>, extent: Extent): T[] {

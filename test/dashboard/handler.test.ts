@@ -187,12 +187,15 @@ describe("what is shown and changed", () => {
       apiKey: "k-123",
       list: [{ password: "p-123" }],
       map: new Map([["token", "t-123"]]),
+      byFilter: new Map([[{ toString: 1, secret: "s-123" }, 1]]),
+      error: new Error("failed", { cause: { headers: { authorization: "a-123" } } }),
     };
     await cache.set("a", value);
     const shown = await (await call("entry", { key: "a" })).text();
     const whole = await (await call("download", { key: "a" })).text();
     for (const text of [shown, whole]) {
       expect(text).toContain("Ada");
+      expect(text).toContain("Error: failed");
       expect(text).not.toMatch(/-123|example\.com/);
     }
   });
