@@ -46,6 +46,9 @@ export function requireDashboardOptions(options: DashboardOptions): CheckedOptio
       "Pass authorize: (request) => ... that returns whether this visitor may look.",
     );
   }
+  if (alerts !== undefined && typeof (alerts as Partial<AlertManager> | null)?.deliveries !== "function") {
+    throw wrong("alerts must be an AlertManager", alerts);
+  }
   for (const [name, value] of Object.entries({ redact, onAction, onResult })) {
     if (value !== undefined && typeof value !== "function") throw wrong(`${name} must be a function`, value);
   }

@@ -6,8 +6,8 @@ import { alertPatterns } from "../alerts/patterns.ts";
 import { type EntryInfo, type EntryPage, type EntryScanOptions, entryInfo } from "../cache/entry-pages.ts";
 import { type Clock, pause, systemClock } from "../core/clock.ts";
 import { CodecError } from "../core/errors.ts";
-import { redactUrl } from "../core/redact.ts";
 import type { FleetActivity } from "../core/stats.ts";
+import { toSnake } from "../core/wire.ts";
 import { fuzzySearch } from "../search/fuzzy.ts";
 import { VERSION } from "../version.ts";
 import { type Changed, Changes } from "./audit.ts";
@@ -15,7 +15,7 @@ import type { CheckedOptions } from "./checked-options.ts";
 import { downsampled, POINTS } from "./curve.ts";
 import { type Body, keyIn, limitIn, messageOf, rangeOf, scanOptions, textIn } from "./request-body.ts";
 import { ScanTurns } from "./scan-turns.ts";
-import { configured, type Setting } from "./settings.ts";
+import { addressOf, configured, type Setting } from "./settings.ts";
 import { FIRST, MORE, shownPreview, wholeValue } from "./shown-value.ts";
 
 /** What the command line adds to the page. */
@@ -70,7 +70,7 @@ export class DashboardData {
       version: VERSION,
       note: this.#extras.note,
       prefix: root.config.keyPrefix,
-      address: redactUrl(root.config.kvUrl),
+      address: addressOf(root.config),
       backend: root.store.backend.name,
       listable: root.store.backend.capabilities.scan,
       nearTier: root.config.nearCache !== false,
@@ -249,8 +249,8 @@ export class DashboardData {
     ];
     const deliveries = alerts && {
       name: "alert deliveries",
-      value: Object.entries(alerts.deliveries)
-        .map(([name, count]) => `${count} ${name}`)
+      value: Object.entries(alerts.deliveries())
+        .map(([name, count]) => `${count} ${toSnake(name).replaceAll("_", " ")}`)
         .join(", "),
       origin: "since start",
     };

@@ -11,14 +11,23 @@ export interface Setting {
   readonly origin: string;
 }
 
+type Config = CheckedOptions["inside"]["root"]["config"];
+
+/** Where the cache is: a backend object has no address, and `kv_url` is not in force beside it. */
+export const addressOf = ({ backend, kvUrl }: Config): string =>
+  backend === undefined ? redactUrl(kvUrl) : settingText("backend", backend);
+
 /** The fields in force; what differs from the default comes from the code. */
-export function configured(config: CheckedOptions["inside"]["root"]["config"]): readonly Setting[] {
+export function configured(config: Config): readonly Setting[] {
   const defaults = resolveConfig({});
-  return fieldNames().map((field) => ({
-    name: wireName(field),
-    value: settingText(field, config[field]),
-    origin: JSON.stringify(config[field]) === JSON.stringify(defaults[field]) ? "default" : "code",
-  }));
+  return fieldNames().map((field) => {
+    const value = settingText(field, config[field]);
+    return {
+      name: wireName(field),
+      value,
+      origin: value === settingText(field, defaults[field]) ? "default" : "code",
+    };
+  });
 }
 
 /** Never a secret: only what kind of thing is set. */
@@ -27,5 +36,9 @@ export function settingText(field: FieldName, value: unknown): string {
   if (field === "password" || field === "encryption") return value === false ? "off" : "set";
   if (field === "kvUrl") return redactUrl(String(value));
   if (field === "backend" || field === "metrics") return Object(value).constructor?.name ?? "set";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "object" ? JSON.stringify(value, withInfinity) : String(value);
 }
+
+/** JSON has no Infinity. */
+const withInfinity = (_: string, value: unknown): unknown =>
+  value === Number.POSITIVE_INFINITY ? String(value) : value;

@@ -14,12 +14,12 @@ import { COMMANDS, GLOBAL_OPTIONS } from "../../src/cli/specs/table.ts";
 import { loadPage } from "../../src/dashboard/handler.ts";
 import { type DashboardAction, type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
 import { serveLocally } from "../../src/dashboard/local.ts";
-import { ConfigError, XCache } from "../../src/index.ts";
+import { AlertManager, ConfigError, MemoryBackend, XCache } from "../../src/index.ts";
 
 function opened(options: Partial<DashboardOptions> = {}) {
-  const cache = new XCache({ kvUrl: "memory://", keyPrefix: "shop" });
+  const { cache = new XCache({ kvUrl: "memory://", keyPrefix: "shop" }) } = options;
   onTestFinished(() => cache.disconnect());
-  const board = dashboard({ cache, authorize: () => true, ...options });
+  const board = dashboard({ authorize: () => true, ...options, cache });
   const call = (name: string, body: unknown = {}, headers: Record<string, string> = {}): Promise<Response> =>
     board.fetch(
       new Request(`http://admin.example/cache/api/${name}`, {
@@ -68,6 +68,7 @@ describe("who may look", () => {
     [{ authorize: anyone, hosts: "x" }, /hosts must be a list/],
     [{ authorize: anyone, value: true }, /unknown option "value"/],
     [{ authorize: anyone, redact: "x" }, /redact must be a function/],
+    [{ authorize: anyone, alerts: {} }, /alerts must be an AlertManager/],
   ])("options %j are refused", (options, message) => {
     const cache = new XCache({ kvUrl: "memory://" });
     onTestFinished(() => cache.disconnect());
@@ -274,6 +275,30 @@ describe("what is shown and changed", () => {
     // The next one has its turn at once.
     expect((await linesOf(await call("keys", { prefix: "k:1" }))).at(-1)).toHaveProperty("done");
     expect(cache.getComprehensiveMetrics().totalOperations).toBe(before);
+  });
+
+  it("settings of a cache on a backend of the application's own are shown, whatever that refers to", async () => {
+    const backend = Object.assign(new MemoryBackend(), { client: { self: {}, id: 1n } });
+    backend.client.self = backend;
+    const { call } = opened({ cache: new XCache({ backend, defaultTtl: Number.POSITIVE_INFINITY }) });
+    const answer = await call("settings");
+    expect(answer.status).toBe(200);
+    const { settings } = (await answer.json()) as { settings: readonly object[] };
+    expect(settings).toContainEqual({ name: "backend", value: "MemoryBackend", origin: "code" });
+    expect(settings).toContainEqual({ name: "default_ttl", value: "Infinity", origin: "code" });
+    expect(settings).toContainEqual({ name: "key_prefix", value: "xcache", origin: "default" });
+    expect(await (await call("overview")).json()).toMatchObject({ address: "MemoryBackend" });
+  });
+
+  it("settings show what became of the messages of alerts", async () => {
+    const cache = new XCache({ kvUrl: "memory://" });
+    const { call } = opened({ cache, alerts: new AlertManager(cache) });
+    const { settings } = (await (await call("settings")).json()) as { settings: readonly object[] };
+    expect(settings).toContainEqual({
+      name: "alert deliveries",
+      value: "0 delivered, 0 failed attempts, 0 abandoned, 0 superseded, 0 pending",
+      origin: "since start",
+    });
   });
 
   it("settings show no secret", async () => {
