@@ -69,12 +69,11 @@ function copyOfPlain(
   depth: number,
   copies: Copies,
 ): object | undefined {
-  const properties = Reflect.ownKeys(value).map(
-    (key) => [key, Object.getOwnPropertyDescriptor(value, key)] as const,
-  );
-  if (!properties.every(([key, property]) => isData(key, property))) return undefined;
+  const keys = Reflect.ownKeys(value);
+  for (const key of keys) if (!isData(key, Object.getOwnPropertyDescriptor(value, key))) return undefined;
+  const original = value as Record<PropertyKey, unknown>;
   const copy = noted(value, Object.create(prototype) as Record<PropertyKey, unknown>, copies);
-  for (const [key, property] of properties) copy[key] = partOf(property?.value, depth, copies);
+  for (const key of keys) copy[key] = partOf(original[key], depth, copies);
   return copy;
 }
 
