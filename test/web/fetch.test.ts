@@ -21,6 +21,19 @@ const GLOBALS: readonly (readonly [string, () => unknown])[] = [
   ["a global Request replaced since by a class of another name", () => class extends globalThis.Request {}],
 ];
 
+test("a server that makes up the host of its URLs keeps the hosts of its clients apart", async () => {
+  const { cache } = memoryCache();
+  const handler = httpCache({ cache })((request: Request) => new Response(request.headers.get("host")));
+  const visit = async (host: string) => {
+    const response = await handler(new Request("http://localhost:3000/", { headers: { host } }));
+    return [await response.text(), response.headers.get("cache-status")];
+  };
+  for (const host of ["ann.test", "bob.test"]) {
+    expect(await visit(host)).toEqual([host, "xcache; fwd=uri-miss; stored"]);
+    expect(await visit(host)).toEqual([host, "xcache; hit; ttl=60"]);
+  }
+});
+
 describe.each(GLOBALS)("with %s, the request of a handler", (_, requestClass) => {
   afterEach(() => void vi.unstubAllGlobals());
 

@@ -9,7 +9,7 @@ import {
   type Tap,
 } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
-import { isKeyField, selectorsOf } from "../message/keyed-header.ts";
+import { hasOtherHost, isKeyField, selectorsOf } from "../message/keyed-header.ts";
 import { drain, observed, peek } from "./fetch-body.ts";
 
 export type FetchHandler<Rest extends unknown[] = []> = (
@@ -52,7 +52,7 @@ class FetchRequest implements RequestInfo {
     this.#headers = headers;
     this.#names = [...headers.keys()];
     this.hasClientCertificate = hasClientCertificate;
-    this.selectors = this.#names.some(isKeyField) ? selectorsOf(this) : "";
+    this.selectors = this.#names.some(isKeyField) || hasOtherHost(this) ? selectorsOf(this) : "";
   }
 
   header(name: string): string | undefined {

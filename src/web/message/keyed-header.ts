@@ -15,9 +15,22 @@ export function isKeyField(name: string): boolean {
   return name === "x-requested-with" || (name.startsWith("x-forwarded-") && name !== "x-forwarded-for");
 }
 
-/** The key fields of a request with their values as one string; empty if it has none. */
-export function selectorsOf(request: Pick<RequestInfo, "header" | "headerNames">): string {
+/**
+ * Whether the Host field names another host than the one in the key. HTTP/2, an absolute target and servers that make up URLs
+ * allow it (RFC 9113, 8.3.1), and frameworks read either.
+ */
+export function hasOtherHost(request: Pick<RequestInfo, "header" | "host">): boolean {
+  const given = request.header("host");
+  return given !== undefined && given.toLowerCase() !== request.host.toLowerCase();
+}
+
+/** The key fields of a request with their values, and a Host field of its own, as one string; empty if it has none. */
+export function selectorsOf(request: Pick<RequestInfo, "header" | "headerNames" | "host">): string {
   let text = "";
+  if (hasOtherHost(request)) {
+    const host = request.header("host")!.toLowerCase();
+    text += `host:${host.length}:${host}`;
+  }
   for (const name of [...request.headerNames()].filter(isKeyField).sort()) {
     const value = request.header(name) ?? "";
     text += `${name}:${value.length}:${value}`;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
 import { USUAL_CREDENTIALS } from "../message/credential.ts";
 import { beginFill, type RequestChange, type RequestInfo } from "../message/exchange.ts";
-import { isKeyField, selectorsOf } from "../message/keyed-header.ts";
+import { hasOtherHost, isKeyField, selectorsOf } from "../message/keyed-header.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 
@@ -79,8 +79,10 @@ export class NodeRequestInfo implements RequestInfo {
     this.target = target;
     const kind = kindOfAll(this.#headers);
     this.hasClientCertificate = hasCertificate(message.socket as ClientSocket);
-    this.isPlain = (kind & AFFECTED) === 0 && !("stream" in message) && !this.hasClientCertificate;
-    this.selectors = (kind & SELECTED) === 0 ? "" : selectorsOf(this);
+    const isHttp2 = "stream" in message;
+    this.isPlain = (kind & AFFECTED) === 0 && !isHttp2 && !this.hasClientCertificate;
+    const isSelected = (kind & SELECTED) !== 0 || (isHttp2 && hasOtherHost(this));
+    this.selectors = isSelected ? selectorsOf(this) : "";
   }
 
   /** Copies the headers before `changeRequest`, so that this view still has what the client sent. */

@@ -59,6 +59,9 @@ const PROBES: Record<string, Probe> = {
     `GET http://${MARK}.test PATH HTTP/1.1\r\nhost: site.test`.replace(" PATH", "PATH"),
   ),
   "an absolute target of this host": raw(`GET http://${MARK}@site.testPATH HTTP/1.1\r\nhost: site.test`),
+  "an absolute target of this host with another Host": raw(
+    `GET http://site.testPATH HTTP/1.1\r\nhost: ${MARK}.test`,
+  ),
   "HTTP/1.0 without a host": raw(`GET PATH HTTP/1.0\r\nx-forwarded-host: ${MARK}`),
   "two lines of Host": raw(`GET PATH HTTP/1.1\r\nhost: ${MARK}.test\r\nhost: site.test`),
   "a line feed in a value": raw(`GET PATH HTTP/1.1\r\nhost: site.test\r\nx-a: b\nx-forwarded-host: ${MARK}`),
@@ -137,6 +140,12 @@ const PROBES: Record<string, Probe> = {
   "another order of the query": { suffix: "?a=1&b=2", second: { suffix: "?b=2&a=1" }, isMarked: true },
 };
 
+const ON_HTTP2_ONLY: Record<string, Probe> = {
+  "a Host other than the authority": {
+    first: { headers: { ":authority": "site.test", host: `${MARK}.test` } },
+  },
+};
+
 /** Shows everything a handler may trust. */
 const SHOWN =
   /^(?:host|forwarded|x-host|x-forwarded-.*|x-original-url|x-rewrite-url|x-http-method-override|x-requested-with|authorization|proxy-authorization|cookie|x-api-key|x-auth-request-email|x-a)$/;
@@ -168,9 +177,10 @@ function sendRaw(port: number, text: string): Promise<void> {
 function clientOfHttp2(port: number): Client {
   const session = connectHttp2(`http://127.0.0.1:${port}`);
   onTestFinished(() => session.destroy());
-  return (path, { method = "GET", headers: { host, ...headers } = {}, body } = {}) =>
+  return (path, { method = "GET", headers: { host = "site.test", ...headers } = {}, body } = {}) =>
     new Promise((resolve, reject) => {
-      const fields = { ":path": path, ":method": method, ":authority": String(host ?? "site.test") };
+      const names = ":authority" in headers ? { host } : { ":authority": host };
+      const fields = { ":path": path, ":method": method, ...names };
       const sent = session.request({ ...headers, ...fields } as Record<string, string>, {
         endStream: body === undefined,
       });
@@ -247,6 +257,6 @@ test.each(ON_HTTP2)("nor does it on %s with HTTP/2", async (adapter) => {
   const open = await subject(adapter, handler(turn), {}, undefined, listenHttp2);
   const { port } = open;
   // Bytes on a connection of HTTP/1.1 mean nothing here.
-  const probes = Object.entries(PROBES).filter(([, { raw }]) => raw === undefined);
+  const probes = Object.entries({ ...PROBES, ...ON_HTTP2_ONLY }).filter(([, { raw }]) => raw === undefined);
   expect(await tryAll(open, { ask: clientOfHttp2(port), port }, turn, probes)).toEqual(SAFE);
 });
