@@ -7,7 +7,7 @@ export const LONGEST_SECONDS = 2 ** 31;
 export class Directives {
   /** The arguments of each directive, one per occurrence; undefined where it had none. */
   readonly #given: ReadonlyMap<string, readonly (string | undefined)[]>;
-  /** A quoted string was not terminated and may hide directives. */
+  /** A quoted string was not terminated, or a malformed directive names one that forbids storing. */
   readonly isBroken: boolean;
 
   constructor(given: ReadonlyMap<string, readonly (string | undefined)[]>, isBroken = false) {
@@ -57,17 +57,24 @@ export function parseCacheControl(text: string | undefined): Directives {
   const given = new Map<string, (string | undefined)[]>();
   let start = 0;
   let isQuoted = false;
+  let isHiding = false;
   for (let at = 0; at <= text.length; at++) {
     const character = text[at];
     if (isQuoted && character === "\\") at++;
     else if (character === '"') isQuoted = !isQuoted;
     else if (character === undefined || (character === "," && !isQuoted)) {
-      add(given, text.slice(start, at));
+      const directive = text.slice(start, at);
+      add(given, directive);
+      isHiding ||= FORBIDDING.test(directive) && !WELL_FORMED.test(directive);
       start = at + 1;
     }
   }
-  return new Directives(given, isQuoted);
+  return new Directives(given, isQuoted || isHiding);
 }
+
+/** RFC 9111, 5.2. Directives separated by anything but a comma are one that is not. */
+const WELL_FORMED = /^[ \t]*[!#$%&'*+\-.^_`|~\w]+(?:=(?:[!#$%&'*+\-.^_`|~\w]+|"(?:[^"\\]|\\.)*"))?[ \t]*$/s;
+const FORBIDDING = /(?<![\w-])(?:private|no-store|no-cache)(?![\w-])/i;
 
 function add(given: Map<string, (string | undefined)[]>, directive: string): void {
   const equals = directive.indexOf("=");

@@ -91,7 +91,7 @@ export function isPersonal(sent: HeaderList, judged: HeaderList): boolean {
   const control = fieldOf(sent, "cache-control");
   if (control === fieldOf(judged, "cache-control")) return false;
   const directives = parseCacheControl(control);
-  return directives.has("private") || directives.has("no-store");
+  return directives.isBroken || directives.has("private") || directives.has("no-store");
 }
 
 function refusedBy(directives: Directives, status: number): Refusal | undefined {

@@ -13,7 +13,7 @@ import { parseCacheControl, parseTargeted } from "../../../src/web/protocol/cach
 import { noneMatchHolds } from "../../../src/web/protocol/etag.ts";
 import { formatHttpDate, parseHttpDate } from "../../../src/web/protocol/http-date.ts";
 import { pathExclusion } from "../../../src/web/protocol/path-exclusion.ts";
-import { type PolicyInput, storagePlan } from "../../../src/web/protocol/policy.ts";
+import { isPersonal, type PolicyInput, storagePlan } from "../../../src/web/protocol/policy.ts";
 import { rangeOf } from "../../../src/web/protocol/range.ts";
 import { memoryCache } from "../cache/memory-cache.ts";
 
@@ -40,6 +40,28 @@ describe("directives", () => {
     ["public", undefined],
   ])("%s means %s seconds", (text, seconds) => {
     expect(parseCacheControl(text).seconds("max-age")).toBe(seconds);
+  });
+
+  test.each([
+    ["no-store;no-cache", true],
+    ["Private; max-age=5", true],
+    ["max-age=5; private", true],
+    ["max-age=5 no-store", true],
+    ["max-age=5, public/no-cache", true],
+    ['ext="a" private', true],
+    [" no-store ,\tprivate", false],
+    ['private="x-user", no-cache=set-cookie', false],
+    ['ext="max-age=5; private \\" no-store"', false],
+    ["max-age=5; x-private", false],
+    ["max-age = 5, foo bar", false],
+  ])("a malformed directive of %s hides one that forbids storing: %s", (text, isHidden) => {
+    expect(parseCacheControl(text).isBroken).toBe(isHidden);
+  });
+
+  test("a lifetime that is added last and hides private is personal", () => {
+    const judged = ["Cache-Control", "max-age=5"];
+    expect(isPersonal(["Cache-Control", "private; max-age=5"], judged)).toBe(true);
+    expect(isPersonal(["Cache-Control", "max-age=3"], judged)).toBe(false);
   });
 
   test.each([

@@ -104,6 +104,11 @@ const PROBES: Record<string, Probe> = {
   "no-cache": says("no-cache"),
   'no-cache="set-cookie"': says('no-cache="set-cookie", max-age=600'),
   "a Cache-Control with an open quote": says('max-age=600, ext="private'),
+  "private with a semicolon": says("private; max-age=600"),
+  "private after a semicolon": says("max-age=600; Private"),
+  "no-store with a semicolon": says("no-store;no-cache"),
+  "no-store with a blank": says("max-age=600 no-store"),
+  "no-cache with a slash": says("public/no-cache"),
   "Vary: *": marked({ headers: { vary: "*" } }),
   "Vary: Accept, *": marked({ headers: { vary: ["Accept", "*"] } }),
   "Vary: User-Agent": {
