@@ -147,10 +147,11 @@ export function httpCache<Context extends KoaContext = KoaContext>(
 async function run(
   next: () => Promise<unknown>,
   context: KoaContext,
-  reports: { handlerThrew(): void; readonly late: LateFields | undefined },
+  reports: { handlerReturned?(): void; handlerThrew(): void; readonly late: LateFields | undefined },
 ): Promise<void> {
   try {
     await next();
+    if (context.respond !== false) reports.handlerReturned?.();
     if (reports.late !== undefined && context.respond !== false) watchOuter(context.res, reports.late);
   } catch (error) {
     reports.handlerThrew();

@@ -20,6 +20,10 @@ export class PassThrough implements Tap {
     this.#onHead = onHead;
   }
 
+  get wantsUnsent(): boolean {
+    return this.#onHead !== undefined;
+  }
+
   head(response: ResponseHead): Verdict {
     const settled = this.#onHead?.(response);
     const cacheStatus = this.#statusField.forwarded(this.#forwarded);

@@ -75,6 +75,8 @@ export interface Verdict {
 export interface Tap {
   /** Whether the adapter should pass the whole body with the head if it can do so without waiting. */
   readonly wantsWhole: boolean;
+  /** Whether it wants the head even if the client leaves before that is sent: what the handler has done counts all the same. */
+  readonly wantsUnsent?: boolean;
   /** Settles when nobody but the client wants the body any more. */
   readonly released?: Promise<unknown>;
   /** `body`: the complete body, if the adapter already has it; `chunk` is then not called. */

@@ -39,6 +39,7 @@ export class NodeExchange<Native> extends NodeRequestInfo implements Exchange<Na
   readonly response: NodeResponse;
   readonly #handler: Handler;
   #interception: Interception | undefined;
+  #reportEnd: (() => void) | undefined;
 
   /** `target`: the original path and query, if a framework rewrote `url`. */
   constructor(
@@ -89,7 +90,7 @@ export class NodeExchange<Native> extends NodeRequestInfo implements Exchange<Na
 
   forward(change: RequestChange | undefined, tap: Tap): void {
     if (!tap.wantsWhole) {
-      if (!this.response.headersSent) observeHead(this.response, tap);
+      if (!this.response.headersSent) this.#reportEnd = observeHead(this.response, tap);
       this.#handler.run(this);
       return;
     }
@@ -105,6 +106,11 @@ export class NodeExchange<Native> extends NodeRequestInfo implements Exchange<Na
   /** The handler threw: the response that follows comes from an error handler. */
   handlerThrew(): void {
     this.#interception?.handlerThrew();
+  }
+
+  /** The handler returned, and with it ended the response. */
+  handlerReturned(): void {
+    this.#reportEnd?.();
   }
 
   isOuter(name: string, value: string): boolean {

@@ -4,20 +4,25 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { ResponseHead, Tap, Verdict } from "../message/exchange.ts";
 import type { HeaderList } from "../message/header-list.ts";
-import { headersOf, type NodeResponse, sentHeaders, setFields } from "./node-response.ts";
+import { headersOf, type NodeResponse, onGone, sentHeaders, setFields } from "./node-response.ts";
 import { givenHeaders } from "./write-head.ts";
 
-/** Calls `tap.head` when the head is about to be sent. The response does not leave before the verdict has settled. */
-export function observeHead(response: NodeResponse, tap: Tap): void {
+/**
+ * Calls `tap.head` when the head is about to be sent. The response does not leave before the verdict has settled. The function
+ * that is returned reports that the handler has ended, where that ends the response.
+ */
+export function observeHead(response: NodeResponse, tap: Tap): () => void {
   const before = response.writeHead as (...given: unknown[]) => unknown;
   const own = Object.getOwnPropertyDescriptor(response, "writeHead");
   let verdict: Verdict | undefined;
+  let isSeen = false;
   const writeHead = (...given: unknown[]): unknown => {
     let passed = given;
     // A head that is refused may be followed by another, of an error page.
     if (!response.headersSent) {
       const headers = [...headersOf(response)];
       applyOver(headers, givenHeaders(fieldsIn(given)));
+      isSeen = true;
       verdict = tap.head({ status: Number(given[0]), message: "", headers });
       passed = withFields(given, addedFields(headers, verdict.head?.headers ?? []));
     }
@@ -28,6 +33,31 @@ export function observeHead(response: NodeResponse, tap: Tap): void {
     return returned;
   };
   define(response, "writeHead", writeHead);
+  if (tap.wantsUnsent !== true) return () => {};
+  let isGone = false;
+  let isOver = false;
+  /** Once its client has left, a response ends without a head. */
+  const report = (): void => {
+    if (!isGone || !isOver || isSeen) return;
+    isSeen = true;
+    tap.head({ status: response.statusCode, message: "", headers: headersOf(response) });
+  };
+  const over = (): void => {
+    isOver = true;
+    report();
+  };
+  onGone(response, () => {
+    isGone = true;
+    report();
+    if (isSeen) return;
+    const end = response.end as (...given: unknown[]) => unknown;
+    define(response, "end", (...given: unknown[]) => {
+      const returned = end.apply(response, given);
+      over();
+      return returned;
+    });
+  });
+  return over;
 }
 
 /** The fields among the arguments of writeHead. */
