@@ -9,7 +9,7 @@ import type { Exchange, RequestInfo } from "../message/exchange.ts";
 import { type Forwarded, StatusField } from "../protocol/cache-status.ts";
 import { hasPrecondition } from "../protocol/conditional.ts";
 import { type PathTest, pathExclusion } from "../protocol/path-exclusion.ts";
-import { builtKey, invalidatedTargets, isSafe, pathTag, urlKeys } from "../protocol/url-key.ts";
+import { builtKey, invalidatedTargets, isSafe, pathTag, urlKey } from "../protocol/url-key.ts";
 import { type Decide, decisionSink } from "./decision.ts";
 import { DONE, tryFastPath } from "./fast-path.ts";
 import { HitForMiss } from "./hit-for-miss.ts";
@@ -91,22 +91,19 @@ export class HTTPCacheMiddleware<Request = unknown> {
   /** Answers the request from the cache or through its handler. Rejects if the handler does. */
   handle(exchange: Exchange<Request>): Promise<void> {
     const { request } = exchange;
-    const { methods, keyBuilder, user } = this.#options;
+    const { methods } = this.#options;
     if (!methods.has(request.method)) return this.#passOther(exchange);
     const directives = RequestDirectives.of(request, this.#options.clientDirectives);
     const detail = this.#bypassReason(exchange, directives) ?? exchange.bypass;
     if (detail !== undefined) return this.#bypass(exchange, detail);
-    if (keyBuilder === undefined && user === undefined) {
-      return this.#lookUp(exchange, directives, this.#targets.of(request), this.#options.tags);
-    }
-    return this.#buildKey(exchange, directives);
+    if (this.#hasBuiltKeys) return this.#buildKey(exchange, directives);
+    return this.#lookUp(exchange, directives, this.#targets.of(request));
   }
 
   #lookUp(
     exchange: Exchange<Request>,
     directives: RequestDirectives,
     target: RequestTarget,
-    tags: readonly string[],
     extra = this.#options.cacheControlExtra,
   ): Promise<void> {
     try {
@@ -114,7 +111,19 @@ export class HTTPCacheMiddleware<Request = unknown> {
     } catch (error) {
       return Promise.reject(error);
     }
+    const tags = this.#tagsOf(exchange.request);
     return new Lookup(this.#host, exchange, directives, target.key, tags, extra).run();
+  }
+
+  /** An unsafe request knows only the URL, not what else is in the keys of its entries: a tag invalidates them all. */
+  #tagsOf(request: RequestInfo): readonly string[] {
+    const { tags } = this.#options;
+    if (this.#hasBuiltKeys) return [...tags, pathTag(request, request.target)];
+    return request.selectors === "" ? tags : [...tags, urlKey(request, request.target)];
+  }
+
+  get #hasBuiltKeys(): boolean {
+    return this.#options.keyBuilder !== undefined || this.#options.user !== undefined;
   }
 
   /** The `detail` for Cache-Status, or undefined if the request may use the cache. */
@@ -166,9 +175,7 @@ export class HTTPCacheMiddleware<Request = unknown> {
     const credential = user === undefined && !shared ? this.#credentials.of(request) : undefined;
     if (credential !== undefined) return this.#bypass(exchange, credential);
     const target = { key: builtKey(request, built, user), ready: undefined };
-    // An unsafe request knows only the URL, not the keys built for it: a tag named after the path invalidates them all.
-    const tags = [...this.#options.tags, pathTag(request, request.target)];
-    return this.#lookUp(exchange, directives, target, tags, this.#controlFor(user));
+    return this.#lookUp(exchange, directives, target, this.#controlFor(user));
   }
 
   /** What follows an added max-age: the page of one user is not for other caches. */
@@ -203,10 +210,13 @@ export class HTTPCacheMiddleware<Request = unknown> {
   }
 
   async #invalidate(request: RequestInfo, targets: readonly string[]): Promise<void> {
-    const { cache, keyBuilder, user } = this.#options;
+    const { cache } = this.#options;
     try {
-      if (keyBuilder === undefined && user === undefined) await cache.delete(urlKeys(request, targets));
-      else await cache.invalidateTags(targets.map((target) => pathTag(request, target)));
+      if (this.#hasBuiltKeys) await cache.invalidateTags(targets.map((target) => pathTag(request, target)));
+      else {
+        const keys = targets.map((target) => urlKey(request, target));
+        await Promise.all([cache.delete(keys), cache.invalidateTags(keys)]);
+      }
     } catch (error) {
       this.#reportError(error);
     }

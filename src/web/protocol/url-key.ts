@@ -27,6 +27,11 @@ export function builtKey(request: RequestInfo, built: string | undefined, user: 
   return `${originOf(isSecure, host, selectors)}\n@${owner} ${rest}`;
 }
 
+/** The key of a URL for a request without selectors; for others it names all entries of the URL. */
+export function urlKey({ isSecure, host }: RequestInfo, target: string): string {
+  return originOf(isSecure, host) + target;
+}
+
 /** Names all entries of a path, whatever their query. */
 export function pathTag({ isSecure, host }: RequestInfo, target: string): string {
   return originOf(isSecure, host) + target.replace(/[?#].*$/s, "");
@@ -47,12 +52,6 @@ export function invalidatedTargets(request: RequestInfo, response: ResponseHead)
     if (named !== undefined) targets.add(named);
   }
   return [...targets];
-}
-
-/** The keys of URLs on the origin of a request, as it names that origin and as a request without a proxy does. */
-export function urlKeys({ isSecure, host, selectors }: RequestInfo, targets: readonly string[]): string[] {
-  const origins = new Set([originOf(isSecure, host), originOf(isSecure, host, selectors)]);
-  return [...origins].flatMap((origin) => targets.map((target) => origin + target));
 }
 
 function resolve({ isSecure, host, target }: RequestInfo, reference: string): string | undefined {

@@ -141,6 +141,23 @@ describe.each(ADAPTERS)("on %s", (adapter) => {
     expect(calls).toHaveLength(7);
   });
 
+  test("an unsafe request invalidates its URL, whatever fields of the key it or the entries have", async () => {
+    const { ask, calls } = await subject(adapter, counting());
+    const proxy = { "x-forwarded-proto": "https", "x-forwarded-server": "a" };
+    const script = { "x-requested-with": "XMLHttpRequest" };
+    const kinds = [{}, proxy, script, { ...proxy, ...script }, { ...proxy, "x-forwarded-server": "b" }];
+    const visitAll = async () => {
+      const before = calls.length;
+      for (const headers of kinds) for (const path of ["/", "/?other"]) await ask(path, { headers });
+      return calls.length - before;
+    };
+    expect([await visitAll(), await visitAll()]).toEqual([10, 0]);
+    for (const headers of kinds) {
+      await ask("/", { method: "POST", headers });
+      expect(await visitAll(), JSON.stringify(headers)).toBe(5);
+    }
+  });
+
   test("X-Requested-With is part of the key", async () => {
     const { ask } = await subject(adapter, ({ headers }) => ({
       body: headers["x-requested-with"] === undefined ? "page" : "fragment",
