@@ -20,6 +20,8 @@ export type {
 
 /** The request fields that @fastify/compress looks at. */
 const COMPRESSED_BY = ["accept-encoding", "x-no-compression"];
+/** The request field by which routes with a version constraint are selected. */
+const VERSIONED_BY = ["accept-version"];
 
 class FastifyExchange extends NodeExchange<FastifyRequest> {
   readonly #reply: FastifyReply;
@@ -48,9 +50,13 @@ class FastifyExchange extends NodeExchange<FastifyRequest> {
     return size !== undefined && size > 0 ? "set-cookie" : undefined;
   }
 
-  /** @fastify/compress sets Vary only on what it compresses. */
+  /** @fastify/compress sets Vary only on what it compresses, and the router does not set it at all. */
   get varyBy(): readonly string[] {
-    return this.#reply.server.hasReplyDecorator("compress") ? COMPRESSED_BY : [];
+    const { server } = this.#reply;
+    return [
+      ...(server.hasReplyDecorator("compress") ? COMPRESSED_BY : []),
+      ...(server.hasConstraintStrategy("version") ? VERSIONED_BY : []),
+    ];
   }
 
   override reply(reply: Reply): void {

@@ -36,6 +36,24 @@ test("only routes of the scope in which it is registered are cached", async () =
   }
 });
 
+test("each version of a route has its own response", async () => {
+  const port = await serve((app) => {
+    app.register(httpCache({ cache: memoryCache().cache }));
+    app.after(() => {
+      for (const version of ["1.0.0", "2.0.0"])
+        app.get("/page", { constraints: { version } }, () => `version ${version}`);
+    });
+  });
+  const visit = async (version: string) => {
+    const { body, headers } = await ask(port, "/page", { headers: { "accept-version": version } });
+    return [body, headers["cache-status"]?.includes("hit")];
+  };
+  for (const isHit of [false, true]) {
+    expect(await visit("1.x")).toEqual(["version 1.0.0", isHit]);
+    expect(await visit("2.x")).toEqual(["version 2.0.0", isHit]);
+  }
+});
+
 test("a cookie that a hook in front of the cache sets for some requests is not lost", async () => {
   const { cache } = memoryCache();
   const port = await serve((app) => {
