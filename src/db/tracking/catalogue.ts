@@ -17,6 +17,8 @@ import { Writes } from "./transaction.ts";
 
 /** Names that applications use are few; more than this are generated. */
 const MOST_NAMES = 5_000;
+/** Statements name fewer tables. */
+const MOST_WORDS = 100;
 /** Triggers that write tables with triggers that write tables ... */
 const MOST_ROUNDS = 5;
 
@@ -60,7 +62,7 @@ export class Catalogue {
    * counts too: the question comes after the commit, when a trigger may have been dropped.
    */
   async touchedBy(driver: ConnectionDriver, written: Writes): Promise<Writes> {
-    if (written.anything || written.tables.size === 0) return written;
+    if (written.tables.size === 0 || isLikelyText(written)) return written;
     const writes = written.copy();
     const key = keyOf(written);
     const known = this.#touched.get(key);
@@ -179,6 +181,9 @@ function sameNames(one: Answer, other: Answer): boolean {
 }
 
 const ANYTHING: BodyWrites = { tables: [], anything: true };
+
+/** The words of a text that was not understood count as tables; a question about all of them would take long. */
+const isLikelyText = ({ tables, anything }: Writes): boolean => anything && tables.size > MOST_WORDS;
 
 function keyOf({ tables }: Writes): string {
   return [...tables].sort().join(RECORD);

@@ -225,7 +225,7 @@ export class ConnectionState {
 
   /** What was written with everything that was written along. */
   async touchedBy(written: Writes): Promise<Writes> {
-    if (written.isEmpty || written.anything) return written;
+    if (written.tables.size === 0) return written;
     if (this.#refusesQueries) return this.#withoutCatalogue(written);
     if (!this.#mayQuery) return this.touchedBefore(written);
     if (this.#catalogue === undefined) await this.settings(NO_NAMES, false);

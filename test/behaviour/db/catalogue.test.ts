@@ -235,6 +235,19 @@ describe("over PostgreSQL", () => {
       expect(db.cache.invalidated).toEqual([["table:users"]]);
     });
 
+    test.each([
+      ["next to code that may write anything", "BEGIN; DELETE FROM users; DO 'BEGIN PERFORM 1; END'; COMMIT"],
+      ["of a partition that is truncated", "TRUNCATE orders_1"],
+    ])("%s invalidates what it touches in the tables of another session", async (_, text) => {
+      await db.raw.query(`DROP TABLE orders; CREATE TABLE orders (id int, user_id int) PARTITION BY LIST (id);
+        CREATE TABLE orders_1 PARTITION OF orders FOR VALUES IN (1); INSERT INTO orders VALUES (1, 1); ${CASCADE}`);
+      const session = watched(db.pool(), "orders");
+      const orders = async () => (await session.query("SELECT id FROM orders")).rows;
+      expect([await orders(), await orders()]).toEqual([[{ id: 1 }], [{ id: 1 }]]);
+      await watched(db.pool(), "users").query(text);
+      expect(await orders()).toEqual([]);
+    });
+
     test("that is committed past the session invalidates what it touched", async () => {
       await db.raw.query(`INSERT INTO orders VALUES (1, 1); ${CASCADE}`);
       const session = watched(db.pool(), ["users", "orders"]);
