@@ -10,6 +10,7 @@ import {
   type QueryCall,
   type QueryResult,
   queryCall,
+  refuseNative,
   type Submittable,
 } from "./library.ts";
 
@@ -21,10 +22,11 @@ export interface WatchedClient {
 
 const drivers = new WeakMap<PgClient, PgDriver>();
 
-/** Call it whenever a client is handed out. */
+/** Call it whenever a client is handed out. Throws ConfigError for one of pg-native. */
 export function watchClient(client: PgClient, tracker: SessionTracker): WatchedClient {
   let driver = drivers.get(client);
   const connection = tracker.connection(client, () => {
+    refuseNative(client.constructor);
     const made = new PgDriver(client, () => connection.settingsChanged());
     drivers.set(client, made);
     driver = made;

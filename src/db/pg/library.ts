@@ -1,5 +1,6 @@
 // The parts of node-postgres that are used, described structurally; the package itself is never imported.
 import type { EventEmitter } from "node:events";
+import { ConfigError } from "../../core/errors.ts";
 import { snapshot } from "../../core/snapshot.ts";
 
 /** The argument of `client.query`. */
@@ -86,6 +87,8 @@ export interface PgClient extends EventEmitter {
 
 export interface PgPool extends EventEmitter {
   readonly options: object;
+  /** The class of its clients. */
+  readonly Client?: unknown;
   readonly totalCount: number;
   connect(
     callback?: (error: unknown, client?: PgClient, done?: unknown) => void,
@@ -104,6 +107,18 @@ export function isPool(session: object): session is PgPool {
   const { query, connect, options, totalCount } = session as Partial<PgPool>;
   const isLikely = typeof query === "function" && typeof connect === "function";
   return isLikely && typeof options === "object" && typeof totalCount === "number";
+}
+
+/**
+ * Throws ConfigError for the class of pg-native's clients. They do not show the server's messages, so that nobody would know
+ * when a transaction ends.
+ */
+export function refuseNative(clientClass: unknown): void {
+  const { Query } = (clientClass ?? {}) as { readonly Query?: { readonly prototype?: object } };
+  if (Query?.prototype === undefined || "handleRowDescription" in Query.prototype) return;
+  throw new ConfigError("ARGUMENT_INVALID", "connections of pg-native cannot be watched.", {
+    hint: "Use the JavaScript client of the package pg. TypeORM takes the native one wherever pg-native is installed.",
+  });
 }
 
 export function isSubmittable(query: unknown): query is Submittable {

@@ -8,11 +8,14 @@ import {
   type PgClient,
   type PgPool,
   queryCall,
+  refuseNative,
   type Submittable,
 } from "./library.ts";
 import { type ClientSource, PooledClients } from "./pooled-clients.ts";
 
+/** Throws ConfigError for a pool of pg-native. */
 export function clientsOf(pool: PgPool): ClientSource {
+  refuseNative(pool.Client);
   return {
     pool,
     take: async () => (await pool.connect()) as PgClient,

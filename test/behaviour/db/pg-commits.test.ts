@@ -1,5 +1,6 @@
 // What invalidates: commits, once, after they have succeeded, and whatever may have been one.
-import type pg from "pg";
+import { createRequire } from "node:module";
+import pg from "pg";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { CachedDependency } from "../../../src/functions/dependency.ts";
 import { ManualClock } from "../../../src/testing/manual-clock.ts";
@@ -382,4 +383,14 @@ test.each([
   expect(await nameIn(reader)).toBe("Ada");
   await expect(watched(db.pool()).query(sql)).rejects.toThrow("division by zero");
   expect(await nameIn(reader)).toBe("Bob");
+});
+
+test("clients of pg-native are refused, because nobody sees when their transactions end", async () => {
+  // The class of their queries, without the bindings.
+  const Query: unknown = createRequire(import.meta.url)("pg/lib/native/query.js");
+  const Native = Object.assign(class extends pg.Client {}, { Query });
+  const pool = db.pool({ Client: Native } as pg.PoolConfig);
+  expect(() => watched(pool)).toThrow("pg-native");
+  expect(() => watched(new Native())).toThrow("pg-native");
+  expect(watched(db.pool())).toBeInstanceOf(pg.Pool);
 });
