@@ -34,7 +34,8 @@ export function watchRemote(
       batchCLient &&
       ((queries) =>
         connection.run({
-          text: queries.map(({ sql }) => sql).join(";\n"),
+          // On a line of its own, where a comment at the end of a statement does not hide it.
+          text: queries.map(({ sql }) => sql).join("\n;\n"),
           execute: () => batchCLient(queries),
         })),
   };

@@ -108,6 +108,15 @@ describe("several statements at once", () => {
     expect(await nameIn(session)).toBe("Bob");
   });
 
+  test("are told apart where one of them ends with a comment", async () => {
+    const session = remote(file.connect());
+    await nameIn(session);
+    file.raw.exec("CREATE TABLE notes (id INTEGER PRIMARY KEY)");
+    const texts = [drizzleSql.raw("delete from notes -- all of them"), update("Bob")];
+    await session.batch(texts.map((text) => session.run(text)) as never);
+    expect(await nameIn(session)).toBe("Bob");
+  });
+
   test("count as far as they stood before a transaction that is rolled back", async () => {
     const session = remote(file.connect());
     await nameIn(session);
