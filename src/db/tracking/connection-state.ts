@@ -1,6 +1,7 @@
 // What is known about a connection across its users: statement order, transaction and session settings.
 import type { BypassListener, ConnectionDriver, TransactionStatus } from "../../core/db-session.ts";
 import { LazyModule } from "../../core/lazy-module.ts";
+import type { Call } from "../sql/sql-functions.ts";
 import type { Statement } from "../sql/statement.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { combined, covers, type Names, type Settings } from "./settings.ts";
@@ -204,17 +205,29 @@ export class ConnectionState {
 
   /** The statements with what their calls add to them. A function that the catalogue cannot be asked about may do anything. */
   async settled(statements: readonly Statement[]): Promise<readonly Statement[]> {
-    const names = statements.flatMap((statement) =>
-      sql()
-        .callsOf(statement)
-        .map(({ name }) => name),
-    );
-    if (names.length === 0) return statements;
-    // No stamp tells when a function of MySQL was changed.
-    const isKnown =
-      this.driver.dialect !== "mysql" && names.every((name) => this.#catalogue?.trustOf(name) !== undefined);
-    if (!isKnown) await this.settings({ tables: [], functions: [...new Set(names)] }, true);
+    const calls = statements.flatMap((statement) => sql().callsOf(statement));
+    if (calls.length === 0) return statements;
+    if (!calls.every((call) => this.#isLasting(call))) {
+      const functions = [...new Set(calls.map(({ name }) => name))];
+      await this.settings({ tables: [], functions }, true);
+    }
     return statements.map((statement) => this.settledAsKnown(statement));
+  }
+
+  /** Whether what is known of a function still holds: a stamp tells when one is created, but not when it is redefined. */
+  #isLasting({ name, kind }: Call): boolean {
+    const trust = this.#catalogue?.trustOf(name);
+    // No stamp tells when a function of MySQL was changed.
+    if (trust === undefined || this.driver.dialect === "mysql") return false;
+    return kind !== "unknown" || (trust !== "immutable" && trust !== "stable");
+  }
+
+  /** Whether the catalogue says that a function that it calls may write. */
+  isKnownToWrite(statement: Statement): boolean {
+    const isAsked = sql()
+      .callsOf(statement)
+      .every(({ name }) => this.#catalogue?.trustOf(name) !== undefined);
+    return isAsked && this.settledAsKnown(statement).kind === "write";
   }
 
   /** Like `settled`, without a question. */

@@ -83,6 +83,10 @@ export class WatchedConnection implements TrackedConnection {
     if (this.state.driver.ready !== undefined) await this.state.driver.ready();
     const changes = this.state.changes;
     const present = checksSettings ? await this.#eligible(read, true) : settings;
+    // A function that was redefined: the caller sends the statement like any other that may write.
+    if (present === undefined && this.state.isKnownToWrite(read.statement)) {
+      return { data: undefined, isShareable: false };
+    }
     const wasUsable = this.state.isUsable;
     const wasOpen = this.state.status !== "idle";
     try {

@@ -77,6 +77,29 @@ describe("over PostgreSQL", () => {
     });
   });
 
+  describe("a function that is redefined, and writes from then on", () => {
+    const noted = (volatility: string, body: string): string =>
+      `CREATE OR REPLACE FUNCTION noted(text) RETURNS text ${volatility} LANGUAGE sql AS '${body}'`;
+
+    test.each([
+      ["a write", "UPDATE users SET name = noted(name)"],
+      ["a read through a pool", "SELECT noted(name) FROM users"],
+      ["a read over a connection", "SELECT noted(name) FROM users", true],
+    ])("is noticed by %s", async (_, text, isHeld = false) => {
+      await db.raw.query(noted("IMMUTABLE", "SELECT $1"));
+      const pool = db.pool();
+      const session = watched(isHeld ? await db.client() : pool, ["users", "orders"]) as pg.Pool;
+      const orders = async () =>
+        (await watched(pool, ["users", "orders"]).query("SELECT id FROM orders")).rows;
+      for (let round = 0; round < 2; round++) await session.query(text);
+      await db.cache.cache.clear();
+      expect([await orders(), await orders()]).toEqual([[], []]);
+      await db.raw.query(noted("VOLATILE", "INSERT INTO orders VALUES (7) RETURNING $1"));
+      await session.query(text);
+      expect(await orders()).toEqual([{ id: 7 }]);
+    });
+  });
+
   describe("a view", () => {
     test("is invalidated with the tables that it reads, at any depth", async () => {
       await db.raw.query(`
