@@ -44,7 +44,7 @@ import {
 } from "./core/entry-options.ts";
 import { ConfigError } from "./core/errors.ts";
 import type { CacheEvent, Listener } from "./core/events.ts";
-import { callerIn, offerFunctionRecords } from "./core/function-record.ts";
+import { areChecked, callerIn, offerFunctionRecords } from "./core/function-record.ts";
 import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
 import { Loader } from "./core/loading/loader.ts";
@@ -598,8 +598,10 @@ export class XCache implements AsyncDisposable {
       return this.#load(key, load, options);
     }
     const calledAt = namespace.changes.now;
+    const request = this.#requestNow(options);
     return new Promise((resolve) => {
-      const goOn = (lookup: StoreLookup): void => resolve(this.#load(key, load, options, lookup, calledAt));
+      const goOn = (lookup: StoreLookup): void =>
+        resolve(this.#load(key, load, options, request, lookup, calledAt));
       namespace.seek?.(
         key,
         new FindCallback(this.#telemetry, key, resolve as (value: unknown) => void, goOn),
@@ -607,10 +609,18 @@ export class XCache implements AsyncDisposable {
     });
   }
 
+  /** The caller may change its options before the store has answered; those of wrapped functions never change. */
+  #requestNow(options: GetOrSetOptions | undefined): ResolvedLoadOptions | undefined {
+    if (options === undefined || areChecked(options)) return undefined;
+    return resolveLoadOptions(options, this.#root.defaults);
+  }
+
+  /** `resolved`: the options as they were when the call began, where that was earlier. */
   #load<T>(
     key: string,
     load: Load<T>,
     options: GetOrSetOptions | undefined,
+    resolved?: ResolvedLoadOptions,
     lookup?: StoreLookup,
     calledAt?: number,
   ): Promise<T> {
@@ -618,7 +628,7 @@ export class XCache implements AsyncDisposable {
     const observer = new CountedLoad(this.#telemetry, key, by);
     let request: ResolvedLoadOptions;
     try {
-      request = this.#loadRequest(key, load, options);
+      request = this.#loadRequest(key, load, options, resolved);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -629,14 +639,18 @@ export class XCache implements AsyncDisposable {
     return this.#loader.load(key, load, request, observer, lookup, calledAt) as Promise<T>;
   }
 
-  #loadRequest(key: string, load: unknown, options: GetOrSetOptions | undefined): ResolvedLoadOptions {
+  #loadRequest(
+    key: string,
+    load: unknown,
+    options: GetOrSetOptions | undefined,
+    resolved: ResolvedLoadOptions | undefined,
+  ): ResolvedLoadOptions {
     try {
       requireKey(key);
       requireLoad(load);
       const { defaults, defaultLoadOptions } = this.#root;
-      return (
-        (options === undefined ? defaultLoadOptions : undefined) ?? resolveLoadOptions(options, defaults)
-      );
+      const present = options === undefined ? defaultLoadOptions : resolved;
+      return present ?? resolveLoadOptions(options, defaults);
     } catch (error) {
       this.#telemetry.finish("getOrSet", undefined);
       throw this.#telemetry.failedCall("getOrSet", error);

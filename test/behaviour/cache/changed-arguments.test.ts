@@ -32,6 +32,22 @@ test("of a cached function", async () => {
   expect(await list({ page: 2 }, ["a", "b"])).toBe("page 2 a,b");
 });
 
+test("of getOrSet: one object of options for many calls", async () => {
+  const cache = caches.open();
+  const options = { ttl: 60, tags: ["one"] };
+  const one = cache.getOrSet("one", () => 1, options);
+  options.ttl = 600;
+  options.tags = ["two"];
+  const two = cache.getOrSet("two", () => 2, options);
+  options.tags[0] = "none";
+  expect(await Promise.all([one, two])).toEqual([1, 2]);
+  expect(await cache.tags("one")).toEqual(["one"]);
+  expect(await cache.ttl("one")).toBeLessThanOrEqual(60);
+  expect(await cache.tags("two")).toEqual(["two"]);
+  await cache.invalidateTags("one");
+  expect(await cache.get("one")).toBeUndefined();
+});
+
 test("an argument that is a class instance is passed as it is", async () => {
   class Request {
     readonly url = "/";
