@@ -51,10 +51,19 @@ export class Sweep {
       if (!this.#isUsed) return;
       this.#isUsed = false;
       // While changes fail, it would find the same records over and over.
-      const isMore = !this.#committer.isStuck && this.#sweep() && !this.#committer.isReadOnly;
+      const isMore = !this.#committer.isStuck && this.#trySweep() && !this.#committer.isReadOnly;
       if (isMore) this.#isUsed = true;
       this.#later(isMore ? AGAIN_MS : EVERY_MS);
     });
+  }
+
+  /** As `#sweep`. A damaged store cannot be read: thrown in a timer, its error would end the process. Calls report it. */
+  #trySweep(): boolean {
+    try {
+      return this.#sweep();
+    } catch {
+      return false;
+    }
   }
 
   /** Returns whether there is more to remove. */
