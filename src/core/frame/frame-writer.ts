@@ -26,8 +26,10 @@ export function writeToken(out: Buffer, at: number, token: Token): number {
 }
 
 /** Rounded down, so that nothing outlives its expiry. Times beyond 48 bits, after the year 10000, are clamped. */
+export const frameTime = (time: number): number => (time >= 0 ? Math.min(Math.floor(time), LATEST_TIME) : 0);
+
 export function writeTime(out: Buffer, at: number, time: number): number {
-  const whole = time >= 0 ? Math.min(Math.floor(time), LATEST_TIME) : 0;
+  const whole = frameTime(time);
   const high = Math.floor(whole / 2 ** 32);
   out[at] = high >> 8;
   out[at + 1] = high;

@@ -17,6 +17,7 @@ import type {
 } from "../backend.ts";
 import type { CodecError } from "../errors.ts";
 import { wholeHead } from "../frame/frame.ts";
+import { frameTime } from "../frame/frame-writer.ts";
 import type { Entry, Lease, Payload, StoreRecord, Token } from "../record.ts";
 import { HiddenKeys, type NameCipher } from "./hidden-keys.ts";
 
@@ -28,7 +29,7 @@ export interface Seal {
   prepare(host: SealHost): Promise<void>;
   /** Whether it has keys. */
   readonly isReady: boolean;
-  /** Both get the entry as it is framed: with whole milliseconds. */
+  /** Both get the entry as it is framed: see `asFramed`. */
   seal(entry: Entry): Payload;
   /** Throws CodecError for a payload that is not sealed, was altered or moved, or whose key is not known. */
   open(entry: Entry): Payload;
@@ -278,8 +279,8 @@ export class SealedBackend implements Backend {
 
   #closedEntry(entry: Entry): Entry {
     if (!isOfUser(entry)) return entry;
-    const whole = inWholeMs(entry);
-    return { ...this.#keys.hidden(whole), payload: this.#seal.seal(whole) };
+    const framed = asFramed(entry);
+    return { ...this.#keys.hidden(framed), payload: this.#seal.seal(framed) };
   }
 
   /** As `opened`, without the payload. */
@@ -318,15 +319,17 @@ export class SealedBackend implements Backend {
 /** The library's own records are counts and the names of servers, and must be read whatever keys a process has. */
 const isOfUser = ({ key }: Entry): boolean => /^[^:!]*:/.test(key);
 
-/** Written and read again, an entry is the same: a frame holds whole milliseconds. */
-function inWholeMs(entry: Entry): Entry {
+/** Written and read again, an entry is the same: a frame holds whole milliseconds, up to a latest time. */
+function asFramed(entry: Entry): Entry {
   return {
     ...entry,
-    created: Math.floor(entry.created),
-    expires: Math.floor(entry.expires),
-    staleUntil: Math.floor(entry.staleUntil),
+    created: frameTime(entry.created),
+    expires: endAsFramed(entry.expires),
+    staleUntil: endAsFramed(entry.staleUntil),
   };
 }
+
+const endAsFramed = (time: number): number => (time === Number.POSITIVE_INFINITY ? time : frameTime(time));
 
 const ended = ({ version, key, namespaceStamps, tags }: Entry | Lease): Lease => ({
   kind: "lease",
