@@ -14,9 +14,11 @@ export function frozen<T>(value: T): T {
   return value;
 }
 
-/** Whether `frozen` has made it, or it cannot be changed anyway. */
+/** Whether `frozen` has made it, or it cannot be changed anyway. Functions and symbols are no values: a copy refuses them. */
 export const isMadeFrozen = (value: unknown): boolean =>
-  typeof value !== "object" || value === null || made.has(value);
+  typeof value === "object" && value !== null
+    ? made.has(value)
+    : typeof value !== "function" && typeof value !== "symbol";
 
 function isPlain(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return true;

@@ -47,6 +47,14 @@ describe("the memory store", () => {
     expect(await cache.getOrSet("alone", () => tree())).toBe(await cache.get("alone"));
   });
 
+  it("rejects a load that returns a function or a symbol", async () => {
+    const cache = inMemory();
+    await expect(cache.getOrSet("f", () => () => 1)).rejects.toMatchObject({ code: "VALUE_UNSUPPORTED" });
+    await expect(cache.getOrSet("s", () => Symbol("s"))).rejects.toMatchObject({ code: "VALUE_UNSUPPORTED" });
+    expect(await cache.exists("f")).toBe(false);
+    expect(await cache.exists("s")).toBe(false);
+  });
+
   it.each([
     ["a Date", { at: new Date(0) }],
     ["a Map", new Map([["a", 1]])],
