@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { CacheConfig } from "../../../src/config/types.ts";
 import { BackendError, UnsupportedError } from "../../../src/core/errors.ts";
 import { XCache } from "../../../src/xcache.ts";
+import { bulk, FakeServer, greet } from "../../support/kv/fake-server.ts";
 import { opened } from "../../support/kv/opened.ts";
 import { isRedis6, type RedisServer, startRedis } from "../../support/redis.ts";
 import { startCluster } from "../../support/redis-cluster.ts";
@@ -224,6 +225,19 @@ describe("a replica", () => {
     });
     await using backend = opened(replica.url);
     await expect(backend.connect()).rejects.toThrow("is a replica");
+  });
+});
+
+describe("a server whose INFO names no run id", () => {
+  it("is reported: its restarts cannot be noticed", async () => {
+    await using server = await FakeServer.start((command, client) =>
+      command[0] === "INFO" ? bulk("redis_version:7.4.0\r\nrole:master\r\n") : greet(command, client),
+    );
+    const errors: Error[] = [];
+    await open(`redis://127.0.0.1:${server.port}`, errors).connect();
+    expect(errors).toEqual([expect.any(UnsupportedError)]);
+    expect(errors[0]?.message).toContain("restarts from old snapshots and failovers go unnoticed");
+    await closeAll();
   });
 });
 

@@ -38,10 +38,10 @@ export async function prepare(connection: Connection, options: PreparationOption
   restrict(restrictions, connection.plain === undefined ? "CLIENT TRACKING" : "HELLO", tracking);
   restrict(restrictions, "INFO", info);
   restrict(restrictions, "TIME", time);
-  return {
-    facts: readServerInfo(info.status === "fulfilled" ? info.value : undefined, connection.greeting),
-    time: time.status === "fulfilled" ? time.value : undefined,
-  };
+  const facts = readServerInfo(info.status === "fulfilled" ? info.value : undefined, connection.greeting);
+  if (info.status === "fulfilled" && facts.runId === undefined)
+    restrictions.add("INFO", new ReplyError("a reply to INFO without a run_id"));
+  return { facts, time: time.status === "fulfilled" ? time.value : undefined };
 }
 
 function restrict(restrictions: Restrictions, what: Restricted, answer: PromiseSettledResult<unknown>): void {
