@@ -48,9 +48,12 @@ export class Flight {
     return this.#outcome;
   }
 
-  /** Notes the outcome; returns its value. */
-  land(outcome: Outcome): unknown {
+  /**
+   * Notes the outcome; returns the value for the call that started it. If others have joined, that is a copy, made by `own`:
+   * that call may change it before the others have got theirs.
+   */
+  land(outcome: Outcome, own: (value: unknown) => unknown): unknown {
     this.result = outcome;
-    return outcome.value;
+    return this.waiters > 1 ? own(outcome.value) : outcome.value;
   }
 }

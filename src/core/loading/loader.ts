@@ -145,8 +145,12 @@ export class Loader {
         const isPaused =
           (isRevalidated || isWithin(found, request.staleIfErrorMs)) &&
           this.#pauses?.covers(key, found) === true;
-        if (isRevalidated && !isPaused) this.#refresh(key, load, request, first);
-        if (isRevalidated || isPaused) return { value: found.value, source: "stale" };
+        if (isPaused) return { value: found.value, source: "stale" };
+        if (isRevalidated) {
+          // The load that was started may get what was found as its stale value.
+          const isShared = this.#refresh(key, load, request, first);
+          return { value: isShared ? this.#own(found.value) : found.value, source: "stale" };
+        }
       }
     }
     const call = new WaitingCall(this.#host.clock, request, () => this.#find(key));
@@ -196,11 +200,12 @@ export class Loader {
     );
   }
 
-  /** Starts a load that nobody waits for, unless one is in flight. */
-  #refresh<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first: StoreLookup): void {
+  /** Starts a load that nobody waits for, unless one is in flight. Returns whether it did. */
+  #refresh<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first: StoreLookup): boolean {
     const present = this.#flights.get(key);
-    if (present !== undefined && this.#joinable(key, present) !== undefined) return;
+    if (present !== undefined && this.#joinable(key, present) !== undefined) return false;
     this.#watch(this.#start(key, load, request, first));
+    return true;
   }
 
   /** The flight of this key, unless something it depends on has changed since it began, or it takes too long. */
@@ -263,14 +268,14 @@ export class Loader {
           let seen = first === undefined ? namespace.find(key) : first.found;
           // What is known at once is not awaited: that would cost as much as the rest.
           if (isPromise(seen)) seen = await seen;
-          if (seen?.fresh && !force) return flight.land({ value: seen.value, source: "store" });
+          if (seen?.fresh && !force) return flight.land({ value: seen.value, source: "store" }, this.#own);
           let admission = this.#admit(key, load, request, seen, flight, namespace);
           flight.admission = admission;
           // A wait even so: other calls of this turn still have to come before the load starts, to share it.
           if (isPromise(admission)) admission = await admission;
           else await SETTLED;
           if (admission.found !== undefined)
-            return flight.land({ value: admission.found.value, source: "store" });
+            return flight.land({ value: admission.found.value, source: "store" }, this.#own);
           flight.ticket = admission.ticket;
           // Without an admission nothing says that a value read earlier was not invalidated since.
           flight.stale = admission.stale;
@@ -295,9 +300,10 @@ export class Loader {
       let commit = this.#commit(key, value, decided, flight);
       if (isPromise(commit)) commit = await commit;
       this.#pauses?.end(key);
-      if (decided.options.tags.length === entry.tags.length) return flight.land({ value, source: "load" });
+      if (decided.options.tags.length === entry.tags.length)
+        return flight.land({ value, source: "load" }, this.#own);
       const ended = { tags: decided.options.tags, begunAt, endedAt, commit };
-      return flight.land(this.#tagged(key, load, value, ended, flight));
+      return flight.land(this.#tagged(key, load, value, ended, flight), this.#own);
     } catch (error) {
       this.#fail(key, request, flight);
       throw error;
@@ -456,13 +462,13 @@ export class Loader {
   }
 
   /** A value that was not stored may be one that cannot be copied. */
-  #own(value: unknown): unknown {
+  readonly #own = (value: unknown): unknown => {
     try {
       return this.#host.own(value);
     } catch {
       return value;
     }
-  }
+  };
 }
 
 async function observed(loading: Promise<Loaded>, observer: LoadObserver): Promise<unknown> {
