@@ -598,8 +598,8 @@ export class XCache implements AsyncDisposable {
       return this.#load(key, load, options);
     }
     const calledAt = namespace.changes.now;
-    const request = this.#requestNow(options);
     return new Promise((resolve) => {
+      const request = this.#requestNow(options);
       const goOn = (lookup: StoreLookup): void =>
         resolve(this.#load(key, load, options, request, lookup, calledAt));
       namespace.seek?.(

@@ -126,14 +126,9 @@ export function resolveLoadOptions(
 
 /** Whether a stored value may be returned: not with `forceLoad`, nor for options that `resolveLoadOptions` rejects. */
 export function allowHits(options: GetOrSetOptions, defaults: EntryDefaults): boolean {
-  const areValid = areChecked(options) || areLoadOptions(options) || areAccepted(options, defaults);
-  return areValid && options.forceLoad !== true;
-}
-
-function areAccepted(options: GetOrSetOptions, defaults: EntryDefaults): boolean {
   try {
-    resolveLoadOptions(options, defaults);
-    return true;
+    if (!areChecked(options) && !areLoadOptions(options)) resolveLoadOptions(options, defaults);
+    return options.forceLoad !== true;
   } catch {
     return false;
   }

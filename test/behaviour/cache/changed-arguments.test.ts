@@ -48,6 +48,19 @@ test("of getOrSet: one object of options for many calls", async () => {
   expect(await cache.get("one")).toBeUndefined();
 });
 
+test("of getOrSet: options that cannot be read reject the call", async () => {
+  const cache = caches.open();
+  await cache.set("key", 1);
+  const unreadable = {
+    get ttl(): number {
+      throw new Error("no ttl");
+    },
+  };
+  await expect(async () => cache.getOrSet("key", () => 2, { ttl: -1 })).rejects.toThrow("ttl");
+  const call = cache.getOrSet("key", () => 2, unreadable);
+  await expect(call).rejects.toThrow("no ttl");
+});
+
 test("an argument that is a class instance is passed as it is", async () => {
   class Request {
     readonly url = "/";
