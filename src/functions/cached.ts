@@ -40,6 +40,12 @@ export interface CachedWrapper<This, Args extends readonly unknown[], Result> {
     method: F & Fits<F, Self, This, Args, Result>,
     context: ClassMethodDecoratorContext<Self>,
   ): F;
+  // A generic signature survives only where the type of the parameter is `F` alone.
+  <F extends AnyFunction>(
+    fn: F,
+    ...misfit: unknown extends Fits<F, ThisParameterType<F>, This, Args, Result> ? [] : [never]
+  ): Cached<F>;
+  // Says why any other function does not fit.
   <F extends AnyFunction>(fn: F & Fits<F, ThisParameterType<F>, This, Args, Result>): Cached<F>;
 }
 

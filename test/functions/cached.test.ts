@@ -545,6 +545,19 @@ describe("types", () => {
     });
     expectTypeOf<ThisParameterType<typeof bound>>().toEqualTypeOf<{ base: number }>();
     expectTypeOf(cached({ cache })(fetchUser)).toEqualTypeOf<Cached<typeof fetchUser>>();
+    const curried = cached({ cache, name: "i" })(async <T>(value: T): Promise<T> => value);
+    expectTypeOf(curried("x")).toEqualTypeOf<Promise<string>>();
+    async function listed<T>(value: T): Promise<T[]> {
+      return [value];
+    }
+    expectTypeOf(cached({ cache })(listed)(1)).toEqualTypeOf<Promise<number[]>>();
+    class Lists {
+      @cached({ cache })
+      async of<T>(value: T): Promise<T[]> {
+        return [value];
+      }
+    }
+    expectTypeOf(new Lists().of("x")).toEqualTypeOf<Promise<string[]>>();
 
     // @ts-expect-error the callback of the curried form wants a string where the function takes a number
     expect(() => cached({ cache, name: "f", tags: (id: string) => [id] })(fetchUser)).not.toThrow();
