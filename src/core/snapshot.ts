@@ -2,6 +2,8 @@
 
 /** Deeper parts are used as they are: nobody builds arguments like that. */
 const MOST_DEPTH = 32;
+/** The deepest nesting a codec allows. */
+const MOST_LEVELS = 1_000;
 
 /** The copies so far by their originals: a part that occurs again, perhaps within itself, is copied once. */
 type Copies = Map<object, unknown>;
@@ -80,14 +82,36 @@ function copyOfPlain(
 const isData = (key: PropertyKey, property: PropertyDescriptor | undefined): boolean =>
   property?.enumerable === true && "value" in property && key !== "__proto__";
 
-/** Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows. */
+/**
+ * Whether a value comes back from a cache unchanged: it has no class instances but those that every codec knows, and does not
+ * contain itself.
+ */
 export function isPlain(value: unknown): boolean {
+  return isPlainPart(value, 0, new Map());
+}
+
+/** `checked`: what is known of the objects so far. One whose parts are being checked is not plain, since it contains itself. */
+function isPlainPart(value: unknown, level: number, checked: Map<object, boolean>): boolean {
   if (typeof value !== "object" || value === null)
     return typeof value !== "function" && typeof value !== "symbol";
-  if (Array.isArray(value)) return value.every(isPlain);
+  const known = checked.get(value);
+  if (known !== undefined) return known;
+  checked.set(value, false);
+  const parts = plainPartsOf(value);
+  const result =
+    parts !== undefined &&
+    level < MOST_LEVELS &&
+    parts.every((part) => isPlainPart(part, level + 1, checked));
+  checked.set(value, result);
+  return result;
+}
+
+/** Undefined: an instance of a class that not every codec knows. */
+function plainPartsOf(value: object): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value;
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Date.prototype || prototype === Buffer.prototype || prototype === Uint8Array.prototype) {
-    return true;
+    return [];
   }
-  return (prototype === Object.prototype || prototype === null) && Object.values(value).every(isPlain);
+  return prototype === Object.prototype || prototype === null ? Object.values(value) : undefined;
 }

@@ -1,5 +1,5 @@
-import { expect, it } from "vitest";
-import { snapshot } from "../../src/core/snapshot.ts";
+import { describe, expect, it } from "vitest";
+import { isPlain, snapshot } from "../../src/core/snapshot.ts";
 
 interface Node {
   readonly id: number;
@@ -40,4 +40,30 @@ it("a graph in which everything refers to everything takes no longer than its si
   for (const node of nodes) node.links = nodes;
   const copies = snapshot(nodes);
   expect(copies.map(({ id, links }) => [id, links === copies])).toEqual(nodes.map(({ id }) => [id, true]));
+});
+
+describe("whether a value is plain", () => {
+  const tree = (): object => {
+    const parent = { children: [] as object[] };
+    for (let id = 0; id < 30; id++) parent.children.push({ id, parent });
+    return parent;
+  };
+  const loop: unknown[] = [];
+  loop.push(loop);
+  let shared: unknown = {};
+  for (let level = 0; level < 100; level++) shared = [shared, shared];
+  let deep: unknown = {};
+  for (let level = 0; level < 100_000; level++) deep = [deep];
+
+  it.each<[string, unknown, boolean]>([
+    ["dates, bytes and lists in objects", { at: [new Date(0), Buffer.of(1), new Uint8Array(1), null] }, true],
+    ["an instance of a class", [{ map: new Map() }], false],
+    ["a function", { run: () => 1 }, false],
+    ["children that refer to their parent", tree(), false],
+    ["a list that contains itself", loop, false],
+    ["an object that occurs in many places", shared, true],
+    ["deeper than any codec goes", deep, false],
+  ])("%s", (_, value, expected) => {
+    expect(isPlain(value)).toBe(expected);
+  });
 });

@@ -139,7 +139,7 @@ function warnOnce(name: string, result: unknown): void {
   if (result === undefined || result instanceof nest.StreamableFile || warned.has(name)) return;
   warned.add(name);
   process.emitWarning(
-    `@CacheResponse: ${name} returned an instance of a class, which is not cached. Return plain data.`,
+    `@CacheResponse: ${name} returned an instance of a class or an object that contains itself, which is not cached. Return plain data.`,
     "XCacheWarning",
   );
 }
