@@ -183,7 +183,7 @@ export class DashboardHandler {
 async function bodyOf(request: Request): Promise<Record<string, unknown>> {
   const parts: Uint8Array[] = [];
   let length = 0;
-  for await (const part of request.body ?? []) {
+  for await (const part of arriving(request)) {
     length += part.length;
     if (length > LONGEST_BODY) throw new BadRequest("the body is too long");
     parts.push(part);
@@ -195,6 +195,15 @@ async function bodyOf(request: Request): Promise<Record<string, unknown>> {
     // Said below.
   }
   throw new BadRequest("the body must be a JSON object");
+}
+
+/** A sender that leaves is no failure of the dashboard. */
+async function* arriving({ body }: Request): AsyncIterable<Uint8Array> {
+  try {
+    yield* body ?? [];
+  } catch {
+    throw new BadRequest("the body did not arrive whole");
+  }
 }
 
 /** One JSON object a line; ends when the reader goes away. */
@@ -211,7 +220,8 @@ function stream(request: Request, work: (signal: AbortSignal) => AsyncIterable<u
         if (next.done) controller.close();
         else controller.enqueue(line(next.value));
       } catch (error) {
-        controller.enqueue(line({ failed: messageOf(error) }));
+        // What is cut short because its reader has left is no failure.
+        if (!signal.aborted) controller.enqueue(line({ failed: messageOf(error) }));
         controller.close();
       }
     },

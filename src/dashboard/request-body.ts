@@ -1,6 +1,7 @@
 // What a request to the dashboard says, checked.
 import type { EntryScanOptions } from "../cache/entry-pages.ts";
 import { InvalidKeyError, XCacheError } from "../core/errors.ts";
+import { toError } from "../core/events.ts";
 import { requireKey } from "../core/keys.ts";
 
 /** A request that makes no sense; answered with 400. */
@@ -11,10 +12,22 @@ export type Body = Readonly<Record<string, unknown>>;
 const RANGES = [900, 3_600, 21_600, 86_400, 604_800];
 const MOST_KEYS = 200;
 
-/** What a visitor may know of an error: those of others may say anything. */
+/** What a visitor may know of an error: those of others may say anything, and become warnings of the application. */
 export function messageOf(error: unknown): string {
   if (error instanceof XCacheError || error instanceof BadRequest) return error.message;
+  warnOnce(toError(error));
   return "the dashboard failed; the application's log may say more";
+}
+
+const warned = new Set<string>();
+const MOST_WARNED = 100;
+
+/** Every open page asks again every two seconds. */
+function warnOnce({ message, stack = message }: Error): void {
+  if (warned.has(message)) return;
+  if (warned.size === MOST_WARNED) warned.clear();
+  warned.add(message);
+  process.emitWarning(`dashboard() failed: ${message}`, { type: "XCacheWarning", detail: stack });
 }
 
 export function rangeOf({ range }: Body): number {

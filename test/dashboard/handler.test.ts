@@ -9,7 +9,7 @@ import Fastify from "fastify";
 import helmet from "helmet";
 import { Hono } from "hono";
 import Koa from "koa";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { COMMANDS, GLOBAL_OPTIONS } from "../../src/cli/specs/table.ts";
 import { loadPage } from "../../src/dashboard/handler.ts";
 import { type DashboardAction, type DashboardOptions, dashboard } from "../../src/dashboard/index.ts";
@@ -86,15 +86,34 @@ describe("who may look", () => {
     },
   );
 
-  it("an error of authorize refuses, and is not shown", async () => {
+  it("an error of authorize refuses, and is a warning but not shown", async () => {
+    const warning = vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
+    onTestFinished(() => warning.mockRestore());
+    const error = new Error("secret reason");
     const { call } = opened({
       authorize: () => {
-        throw new Error("secret reason");
+        throw error;
       },
     });
-    const answer = await call("overview");
-    expect(answer.status).toBe(500);
-    expect(await answer.text()).not.toContain("secret");
+    for (let time = 0; time < 2; time++) {
+      const answer = await call("overview");
+      expect(answer.status).toBe(500);
+      expect(await answer.text()).not.toContain("secret");
+    }
+    const options = { type: "XCacheWarning", detail: error.stack };
+    expect(warning.mock.calls).toEqual([["dashboard() failed: secret reason", options]]);
+  });
+
+  it("a body whose sender leaves is no failure of the dashboard", async () => {
+    const warning = vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
+    onTestFinished(() => warning.mockRestore());
+    const { board } = opened();
+    const body = new ReadableStream({ pull: (controller) => controller.error(new Error("aborted")) });
+    const headers = { "content-type": "application/json" };
+    const init = { method: "POST", headers, body, duplex: "half" };
+    const answer = await board.fetch(new Request("http://admin.example/api/overview", init as RequestInit));
+    expect(answer.status).toBe(400);
+    expect(warning).not.toHaveBeenCalled();
   });
 
   it("other hosts, other origins, other methods and other types are refused", async () => {
