@@ -35,6 +35,17 @@ const FOREIGN =
 
 const refusal = (status: number, message: string): Response => json({ error: message }, status);
 
+/** The part of the data that a path names; undefined: the page. */
+const partAt = (pathname: string): string | undefined => /\/api\/([a-z]+)$/.exec(pathname)?.[1];
+
+/** Answers a method that the path does not have. */
+export function otherMethod(pathname: string): Response {
+  const isPage = partAt(pathname) === undefined;
+  const answer = refusal(405, isPage ? "use GET" : "use POST");
+  answer.headers.set("allow", isPage ? "GET, HEAD" : "POST");
+  return answer;
+}
+
 interface Visitor extends Allowed {
   readonly user: string | undefined;
 }
@@ -65,7 +76,7 @@ export class DashboardHandler {
     // A name that an attacker has made point here (DNS rebinding).
     if (hosts !== undefined && !hosts.has(host)) return refusal(421, "this host name is not served");
     if (isForeign(request, host)) return refusal(403, FOREIGN);
-    const [, name] = /\/api\/([a-z]+)$/.exec(url.pathname) ?? [];
+    const name = partAt(url.pathname);
     const isPage = name === undefined;
     const visitor = await this.#visitor(request, isPage, native);
     if (visitor === undefined) return refusal(401, "not allowed");
@@ -89,7 +100,7 @@ export class DashboardHandler {
 
   /** Every address in the page is relative, so that it works below any path. */
   async #page(request: Request, { pathname, search }: URL): Promise<Response> {
-    if (request.method !== "GET" && request.method !== "HEAD") return refusal(405, "use GET");
+    if (request.method !== "GET" && request.method !== "HEAD") return otherMethod(pathname);
     if (!pathname.endsWith("/")) {
       const last = pathname.slice(pathname.lastIndexOf("/") + 1);
       return new Response(null, {
@@ -111,7 +122,7 @@ export class DashboardHandler {
   }
 
   async #call(name: string, request: Request, visitor: Visitor): Promise<Response> {
-    if (request.method !== "POST") return refusal(405, "use POST");
+    if (request.method !== "POST") return otherMethod(new URL(request.url).pathname);
     if (!/^application\/json\b/.test(request.headers.get("content-type") ?? "")) {
       return refusal(415, "the body must be application/json");
     }

@@ -1,7 +1,7 @@
 // The dashboard behind node:http and the frameworks on top of it: their requests as Request, the Response written back.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import type { DashboardHandler } from "./handler.ts";
+import { type DashboardHandler, otherMethod } from "./handler.ts";
 
 /** What frameworks add to a request. */
 interface NodeRequest extends IncomingMessage {
@@ -19,18 +19,28 @@ export async function serveNode(
 ): Promise<void> {
   const gone = new AbortController();
   response.once("close", () => gone.abort());
-  await writeTo(response, await handler.handle(requestOf(message, gone.signal), native));
+  const url = urlOf(message);
+  const answer =
+    // No Request can have this method.
+    message.method === "TRACE"
+      ? otherMethod(url.pathname)
+      : await handler.handle(requestOf(message, url, gone.signal), native);
+  await writeTo(response, answer);
 }
 
-function requestOf(message: NodeRequest, signal: AbortSignal): Request {
-  const { method = "GET", headers } = message;
-  // HTTP/2 has the host in a field of its own.
-  const host = headers.host ?? headers[":authority"] ?? "localhost";
+function urlOf(message: NodeRequest): URL {
   const isSecure = (message.socket as { encrypted?: boolean }).encrypted === true;
   const path = message.originalUrl ?? message.url ?? "/";
   // A path of `//x` or an absolute URL must not become another host.
   const url = new URL(`${isSecure ? "https" : "http"}://localhost`);
   [url.pathname = "/", url.search = ""] = path.replace(/^[a-z]+:\/\/[^/]*/i, "").split(/(?=\?)/, 2);
+  return url;
+}
+
+function requestOf(message: NodeRequest, url: URL, signal: AbortSignal): Request {
+  const { method = "GET", headers } = message;
+  // HTTP/2 has the host in a field of its own.
+  const host = headers.host ?? headers[":authority"] ?? "localhost";
   const hasBody = method !== "GET" && method !== "HEAD";
   const list = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined || name.startsWith(":") ? [] : [[name, String(value)] as [string, string]],

@@ -1,7 +1,7 @@
 // The dashboard's server: who may ask and from where, what is refused, every adapter, hostile keys and values, the size.
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, request } from "node:http";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import express from "express";
@@ -117,7 +117,7 @@ describe("who may look", () => {
   });
 
   it("other hosts, other origins, other methods and other types are refused", async () => {
-    const { call, board } = opened({ hosts: ["admin.example"] });
+    const { call } = opened({ hosts: ["admin.example"] });
     expect((await call("overview", {}, { host: "evil.example" })).status).toBe(421);
     expect((await call("overview", {}, { host: "ADMIN.example" })).status).toBe(200);
     const host = "admin.example";
@@ -127,8 +127,25 @@ describe("who may look", () => {
     expect((await call("overview", {}, { host, "sec-fetch-site": "cross-site" })).status).toBe(403);
     expect((await call("overview", {}, { host, "content-type": "text/plain" })).status).toBe(415);
     expect((await call("nothing")).status).toBe(404);
-    const get = new Request("http://admin.example/api/overview");
-    expect((await board.fetch(get)).status).toBe(405);
+  });
+
+  it.each([
+    ["GET", "api/overview", "POST"],
+    ["TRACE", "api/overview", "POST"],
+    ["TRACE", "", "GET, HEAD"],
+    ["DELETE", "", "GET, HEAD"],
+  ])("%s of /%s gets 405 and the methods there are", async (method, path, allow) => {
+    const { board } = opened();
+    const server = createServer(board.node);
+    onTestFinished(() => void server.close());
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as { port: number };
+    const asked = request({ host: "127.0.0.1", port, method, path: `/${path}`, agent: false });
+    asked.end();
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    answer.resume();
+    expect([answer.statusCode, answer.headers.allow]).toEqual([405, allow]);
   });
 
   it("a local dashboard needs its token, on its own address", async () => {
