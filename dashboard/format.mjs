@@ -80,6 +80,15 @@ function escaped(character) {
     : `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
+const isGlob = (text) => /[*?[]/.test(text);
+
+/** What a text in the search of keys asks for. A glob may be a key as well. */
+export const searchFor = (text) => ({ exact: text, [isGlob(text) ? "match" : "prefix"]: text });
+
+/** The text that finds the keys that begin like this. */
+export const searchOfPrefix = (prefix) =>
+  isGlob(prefix) ? `${prefix.replace(/[*?[\\]/g, "\\$&")}*` : prefix;
+
 /** A word for a shell: what could mean anything to it is quoted. */
 export const shellWord = (text) =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

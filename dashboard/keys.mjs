@@ -3,7 +3,17 @@ import { useSignal } from "@preact/signals";
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call, download, lines } from "./api.mjs";
-import { bytes, count, duration, percent, shellWord, shown, shownLines } from "./format.mjs";
+import {
+  bytes,
+  count,
+  duration,
+  percent,
+  searchFor,
+  searchOfPrefix,
+  shellWord,
+  shown,
+  shownLines,
+} from "./format.mjs";
 import { Bar, Card, Empty, Head, Pill } from "./parts.mjs";
 import { overview, route, slowNow, storeNow } from "./state.mjs";
 
@@ -23,7 +33,6 @@ const TYPES = [
 /** With as many, the next ones replace them. A scan adds no more than a page of the store's to them. */
 const MOST_ROWS = 2_000;
 const NOTHING = { rows: [], scanned: 0, busy: false, cursor: undefined, failed: undefined, exact: undefined };
-const isGlob = (text) => /[*?[]/.test(text);
 
 /** What is found, and when by the store's clock. */
 function withLine(held, line, before, never) {
@@ -60,8 +69,7 @@ export function Keys() {
     const before = cursor === undefined ? 0 : found.peek().scanned;
     const { similar, never, ...filters } = filter.peek();
     const wanted = text.peek();
-    const named = isGlob(wanted) ? { match: wanted } : { prefix: wanted, exact: wanted };
-    const body = { ...filters, cursor, ...(similar ? { similar: wanted } : named) };
+    const body = { ...filters, cursor, ...(similar ? { similar: wanted } : searchFor(wanted)) };
     found.value = { ...NOTHING, rows, scanned: before, cursor, busy: true };
     try {
       for await (const line of lines("keys", body, own.signal)) {
@@ -117,8 +125,8 @@ export function Keys() {
         <h2>Beginnings, sampled</h2>
         ${(sample?.prefixes ?? []).map(
           ([prefix, times]) =>
-            html`<button class=${prefix === text.value ? "on" : ""} onClick=${() => {
-              text.value = prefix;
+            html`<button class=${searchOfPrefix(prefix) === text.value ? "on" : ""} onClick=${() => {
+              text.value = searchOfPrefix(prefix);
               void scan();
             }}>${shown(prefix, 30)}<span>${percent(times / Math.max(1, sample.sampled), 0)}</span></button>`,
         )}

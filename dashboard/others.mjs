@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { html } from "htm/preact";
 import { useEffect } from "preact/hooks";
 import { call } from "./api.mjs";
-import { clock, count, duration, moment, ms, percent, shown } from "./format.mjs";
+import { clock, count, duration, moment, ms, percent, searchOfPrefix, shown } from "./format.mjs";
 import { breakerBands, Ranges } from "./overview.mjs";
 import { breakerTone, Card, Empty, Head, Pill, Share, Spark, Table } from "./parts.mjs";
 import { linkTo, overview, route } from "./state.mjs";
@@ -18,7 +18,7 @@ export function Functions() {
         : html`<${Table} label="Functions" heads=${["Function", "Hit rate", ">Calls/min", ">Loads/min", ">Coalesced", ">Load p95", ">Stale served", ">Failed", "ttl", "Hits over time"]}>
           ${functions.map(
             (each) => html`<tr class=${route.value.about === each.name ? "sel" : ""}>
-            <td class="mono"><a href=${linkTo("keys", `${each.name}(`)}>${shown(each.name, 60)}</a></td><td><${Share} share=${each.hitRate} /></td>
+            <td class="mono"><a href=${linkTo("keys", searchOfPrefix(`${each.name}(`))}>${shown(each.name, 60)}</a></td><td><${Share} share=${each.hitRate} /></td>
             <td class="num">${count(each.calls / minutes)}</td><td class="num">${count(each.loads / minutes)}</td><td class="num">${count(each.coalesced)}</td>
             <td class="num">${ms(each.p95LoadTime)} ms</td><td class="num">${percent(each.staleServed / Math.max(1, each.calls))}</td><td class="num">${count(each.errors)}</td>
             <td>${each.ttlSeconds === 0 ? "-" : duration(each.ttlSeconds)}</td>

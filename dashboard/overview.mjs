@@ -1,7 +1,7 @@
 // Overview: six figures, what is worth a look, three charts, and the processes.
 import { html } from "htm/preact";
 import { Chart } from "./chart.mjs";
-import { ago, bytes, clock, count, ms, percent, shown } from "./format.mjs";
+import { ago, bytes, clock, count, ms, percent, searchOfPrefix, shown } from "./format.mjs";
 import { breakerTone, Card, Empty, Head, Pill, Share, Spark, Table } from "./parts.mjs";
 import { linkTo, overview, range, storeNow, watch } from "./state.mjs";
 
@@ -70,7 +70,7 @@ const Advice = ({ advice }) =>
       ({ severity, title, evidence, suggestion, about }) => html`<section class="card finding">
       <span class=${`dot ${severity === "problem" ? "r" : severity === "warning" ? "a" : ""}`} /><b>${shown(title)}</b>
       <p>${shown(evidence)} ${suggestion}</p>
-      ${about && html`<a href=${linkTo(ABOUT[about.kind], about.name)}>See the ${about.kind} →</a>`}
+      ${about && html`<a href=${linkTo(ABOUT[about.kind], about.kind === "prefix" ? searchOfPrefix(about.name) : about.name)}>See the ${about.kind} →</a>`}
     </section>`,
     )}
   </div>`;
