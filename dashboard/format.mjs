@@ -89,6 +89,9 @@ export const searchFor = (text) => ({ exact: text, [isGlob(text) ? "match" : "pr
 export const searchOfPrefix = (prefix) =>
   isGlob(prefix) ? `${prefix.replace(/[*?[\\]/g, "\\$&")}*` : prefix;
 
+/** The command that shows an entry. What follows `--` is no option, whatever it begins with. */
+export const getCommand = (key, prefix) => `xcache get --prefix ${shellWord(prefix)} -- ${shellWord(key)}`;
+
 /** A word for a shell: what could mean anything to it is quoted. */
 export const shellWord = (text) =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -7,10 +7,10 @@ import {
   bytes,
   count,
   duration,
+  getCommand,
   percent,
   searchFor,
   searchOfPrefix,
-  shellWord,
   shown,
   shownLines,
 } from "./format.mjs";
@@ -224,7 +224,7 @@ function Inspector({ selected }) {
     return html`<aside class="insp" aria-label="Entry"><${Empty}>Choose a key to see what is known about it.<//></aside>`;
   const read = entry.value;
   const sinceMs = Math.max(0, storeNow.value - readAt.value);
-  const command = `xcache get ${shellWord(key)} --prefix ${shellWord(prefix)}`;
+  const command = getCommand(key, prefix);
   const copy = (text) =>
     navigator.clipboard.writeText(text).then(
       () => (message.value = "Copied."),

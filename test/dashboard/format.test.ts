@@ -1,4 +1,5 @@
-// What the page makes of a text: the search for keys.
+// What the page makes of a text: the search for keys, and the commands it copies.
+import { execFileSync } from "node:child_process";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { dashboard } from "../../src/dashboard/index.ts";
 import { XCache } from "../../src/index.ts";
@@ -6,6 +7,7 @@ import { XCache } from "../../src/index.ts";
 const page = (await import(new URL("../../dashboard/format.mjs", import.meta.url).href)) as {
   searchFor(text: string): object;
   searchOfPrefix(prefix: string): string;
+  getCommand(key: string, prefix: string): string;
 };
 
 describe("the search for keys", () => {
@@ -43,4 +45,16 @@ describe("the search for keys", () => {
       expect(await found(search, [`${prefix}1`, "cart1:1", "ab:1", "whats:1"])).toEqual([`${prefix}1`]);
     },
   );
+});
+
+/** The arguments that a program gets from a shell. */
+const wordsOf = (command: string): readonly string[] =>
+  execFileSync("sh", ["-c", `printf '%s\\0' ${command}`], { encoding: "utf8" })
+    .split("\0")
+    .slice(0, -1);
+
+describe("a copied command", () => {
+  it.each(["user:1", "--weird", "-h", "it's $HOME", "cart[1]"])("gets the entry %s", (key) => {
+    expect(wordsOf(page.getCommand(key, "shop"))).toEqual(["xcache", "get", "--prefix", "shop", "--", key]);
+  });
 });
