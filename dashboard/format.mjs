@@ -92,6 +92,10 @@ export const searchOfPrefix = (prefix) =>
 /** The command that shows an entry. What follows `--` is no option, whatever it begins with. */
 export const getCommand = (key, prefix) => `xcache get --prefix ${shellWord(prefix)} -- ${shellWord(key)}`;
 
+/** The command that invalidates a tag. A list would be split at the commas of a tag. */
+export const invalidateCommand = (tag, prefix) =>
+  `xcache invalidate --tags ${shellWord(/^\[|,/.test(tag) ? JSON.stringify([tag]) : tag)} --prefix ${shellWord(prefix)}`;
+
 /** A word for a shell: what could mean anything to it is quoted. */
 export const shellWord = (text) =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

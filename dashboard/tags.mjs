@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { html } from "htm/preact";
 import { useEffect } from "preact/hooks";
 import { call } from "./api.mjs";
-import { ago, bytes, count, percent, shellWord, shown } from "./format.mjs";
+import { ago, bytes, count, invalidateCommand, percent, shown } from "./format.mjs";
 import { Card, Empty, Head, Share, Table } from "./parts.mjs";
 import { overview, route, storeNow } from "./state.mjs";
 
@@ -79,7 +79,7 @@ function Blast({ tag, data }) {
       message.value = error.message;
     }
   };
-  const command = `xcache invalidate --tags ${shellWord(tag.tag)} --prefix ${shellWord(prefix)}`;
+  const command = invalidateCommand(tag.tag, prefix);
   return html`<${Card} title="Blast radius" note=${html`<span class="tag">${shown(tag.tag, 60)}</span>`}>
     <div class="blast">
       <div class="duo">

@@ -1,6 +1,7 @@
 // What the page makes of a text: the search for keys, and the commands it copies.
 import { execFileSync } from "node:child_process";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { tagList } from "../../src/cli/specs/values.ts";
 import { dashboard } from "../../src/dashboard/index.ts";
 import { XCache } from "../../src/index.ts";
 
@@ -8,6 +9,7 @@ const page = (await import(new URL("../../dashboard/format.mjs", import.meta.url
   searchFor(text: string): object;
   searchOfPrefix(prefix: string): string;
   getCommand(key: string, prefix: string): string;
+  invalidateCommand(tag: string, prefix: string): string;
 };
 
 describe("the search for keys", () => {
@@ -56,5 +58,11 @@ const wordsOf = (command: string): readonly string[] =>
 describe("a copied command", () => {
   it.each(["user:1", "--weird", "-h", "it's $HOME", "cart[1]"])("gets the entry %s", (key) => {
     expect(wordsOf(page.getCommand(key, "shop"))).toEqual(["xcache", "get", "--prefix", "shop", "--", key]);
+  });
+
+  it.each(["users", "a,b", "[x]", "-x", "it's"])("invalidates the tag %s alone", (tag) => {
+    const [, , , tags = "", ...rest] = wordsOf(page.invalidateCommand(tag, "shop"));
+    expect(tagList(tags, undefined)).toEqual([tag]);
+    expect(rest).toEqual(["--prefix", "shop"]);
   });
 });
