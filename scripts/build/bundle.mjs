@@ -73,6 +73,9 @@ function importedWith(id, getModuleInfo) {
   return found;
 }
 
+/** Built after the bundle; bundlers of applications follow the import. */
+const PAGE = "/dist/dashboard/page.js";
+
 /** Marks the copy of a module. */
 const OWN = "?own";
 
@@ -116,7 +119,7 @@ async function bundle(root, modules, dist) {
   let groups;
   const graph = await rollup({
     input: Object.fromEntries(entries.map((entry) => [entry, join(modules, `${entry}.js`)])),
-    external: (id) => !id.startsWith(".") && !isAbsolute(id),
+    external: (id) => id.endsWith(PAGE) || (!id.startsWith(".") && !isAbsolute(id)),
     plugins: [ownVersion, fromSources(root, modules)],
     treeshake: { moduleSideEffects: false },
     // A cycle of files would be one of folders, or a badly chosen group above.

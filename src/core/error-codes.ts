@@ -89,8 +89,8 @@ export const ERROR_CODES = codes({
     errorClass: "MissingPeerError",
     errorType: "config",
     retryable: false,
-    summary: "A feature needs a package that is not installed.",
-    hint: "Run the install command given in the message.",
+    summary: "A feature needs a package that is not installed, or does not load.",
+    hint: "Do what the message says: mostly run the install command given there.",
   },
   PEER_VERSION: {
     errorClass: "MissingPeerError",

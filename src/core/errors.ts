@@ -47,11 +47,13 @@ interface PeerDetails extends ErrorDetails {
   readonly found?: string;
   /** The oldest version that works. */
   readonly oldest?: string;
+  /** Why a package that is there does not load. */
+  readonly failure?: string;
 }
 
 /**
- * A package that a feature needs is not installed, or in a version that is too old; `installCommand` installs it with the
- * package manager in use.
+ * A package that a feature needs is not installed, in a version that is too old, or does not load; `installCommand` installs it
+ * with the package manager in use.
  */
 export class MissingPeerError extends XCacheError {
   declare readonly code: CodesOf<"MissingPeerError">;
@@ -60,20 +62,17 @@ export class MissingPeerError extends XCacheError {
   readonly foundVersion: string | undefined;
   readonly installCommand: string;
   constructor(packageName: string, feature: string, details: PeerDetails = {}) {
-    const { found, oldest } = details;
+    const { found, oldest, failure } = details;
     const command = details.installCommand ?? installCommand(packageName);
+    const hint = details.hint ?? `Run: ${command}`;
     const lack =
-      found === undefined
-        ? `the package "${packageName}", which is not installed`
-        : `${packageName} ${oldest} or later, but ${found} is installed`;
-    super(
-      found === undefined ? "MISSING_PEER" : "PEER_VERSION",
-      `${feature} needs ${lack}. Run: ${command}`,
-      {
-        hint: `Run: ${command}`,
-        ...details,
-      },
-    );
+      found !== undefined
+        ? `${packageName} ${oldest} or later, but ${found} is installed`
+        : `the package "${packageName}", which ${failure === undefined ? "is not installed" : `does not load (${failure})`}`;
+    super(found === undefined ? "MISSING_PEER" : "PEER_VERSION", `${feature} needs ${lack}. ${hint}`, {
+      ...details,
+      hint,
+    });
     this.packageName = packageName;
     this.foundVersion = found;
     this.installCommand = command;

@@ -33,7 +33,14 @@ export const nodeUrl = onFirstUse(() => getPart("node:url"));
 export const nodeZlib = onFirstUse(() => getPart("node:zlib"));
 
 /** Resolves packages as an import in this library would. */
-export const packageRequire = onFirstUse(() => getPart("node:module").createRequire(import.meta.url));
+export const packageRequire = onFirstUse(() => getPart("node:module").createRequire(ownPlace()));
+
+/** In a bundle of CommonJS, which has no address of its own, the bundle, or else a file of the working directory. */
+function ownPlace(): string {
+  const address: string | undefined = import.meta.url;
+  if (address !== undefined) return address;
+  return typeof __filename === "string" ? __filename : nodePath().resolve("package.json");
+}
 
 /** Synchronously loads a package that may not be installed. */
 export function requirePackage(name: string): unknown {

@@ -244,18 +244,16 @@ function stream(request: Request, work: (signal: AbortSignal) => AsyncIterable<u
   return new Response(body, { headers: STREAM_HEADERS });
 }
 
-interface BuiltPage {
-  readonly html: string;
-  /** The content security policy: nothing but the page's own script and style. */
-  readonly policy: string;
-}
+/**
+ * What scripts/build/page.mjs puts together. Two folders up is the package, from the sources as from what is published. A plain
+ * path, so that bundlers take the page along.
+ */
+const importPage = async () => (await import("../../dist/dashboard/page.js")).page;
 
-let loading: Promise<BuiltPage> | undefined;
+let loading: ReturnType<typeof importPage> | undefined;
 
-/** What scripts/build/page.mjs puts together. Two folders up is the package, from the sources as from what is published. */
-export function loadPage(): Promise<BuiltPage> {
-  const place = new URL("../../dist/dashboard/page.js", import.meta.url).href;
-  loading ??= import(place).then(({ page }) => page as BuiltPage);
+export function loadPage(): ReturnType<typeof importPage> {
+  loading ??= importPage();
   return loading;
 }
 

@@ -1,6 +1,6 @@
 // The approximate index for many vectors: HNSW from the package usearch, loaded on first use.
-import { createRequire } from "node:module";
 import { MissingPeerError } from "../core/errors.ts";
+import { requirePackage } from "../core/lazy-builtin.ts";
 import { requirePeerVersion } from "../core/peer-package.ts";
 import type { DistanceName } from "./distance.ts";
 
@@ -75,7 +75,6 @@ export class Graph {
 
 export type OpenGraph = (metric: DistanceName, dimensions: number) => Graph | undefined;
 
-const load = createRequire(import.meta.url);
 const FEATURE = "Approximate search among many vectors";
 
 /** An empty graph; undefined if usearch lacks the metric. Throws MissingPeerError if usearch does not load. */
@@ -84,7 +83,7 @@ export const openGraph: OpenGraph = (metric, dimensions) => {
   if (name === undefined) return undefined;
   let usearch: Usearch;
   try {
-    usearch = load("usearch") as Usearch;
+    usearch = requirePackage("usearch") as Usearch;
   } catch (cause) {
     throw new MissingPeerError("usearch", FEATURE, { cause });
   }

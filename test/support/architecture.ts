@@ -88,7 +88,11 @@ export function forbiddenImports(
   );
 }
 
+/** What the build puts together, which bundlers of applications find by this import. */
+const BUILT: Readonly<Record<string, string>> = { "dashboard/handler.ts": "../dist/dashboard/page.js" };
+
 function whyNotFile(from: string, to: string): string | undefined {
+  if (BUILT[from] === to) return undefined;
   const [part, target] = [partOf(from), partOf(to)];
   const allowed = MAY_IMPORT[part];
   if (allowed === undefined) return `${part} has no rule yet; add one to test/support/architecture.ts`;

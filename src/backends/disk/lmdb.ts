@@ -1,5 +1,6 @@
 // Loads the package lmdb on first use, and types the part of its API that is used here.
 import { MissingPeerError } from "../../core/errors.ts";
+import { toError } from "../../core/events.ts";
 import { requirePeerVersion } from "../../core/peer-package.ts";
 import { type DiskKey, keyEncoder } from "./layout/disk-key.ts";
 
@@ -57,17 +58,22 @@ export interface Lmdb {
   readonly version: { readonly major: number; readonly minor: number; readonly patch: number };
 }
 
-/** Throws MissingPeerError if the package is not installed. */
-export async function loadLmdb(): Promise<Lmdb> {
+/** Throws MissingPeerError if the package is not installed or does not load. `load` is for tests. */
+export async function loadLmdb(load: () => Promise<unknown> = () => import("lmdb")): Promise<Lmdb> {
+  let lmdb: Lmdb;
   try {
     // The types of the package lack what is used here.
-    const lmdb = (await import("lmdb")) as unknown as Lmdb;
-    requirePeerVersion("lmdb", "DiskBackend");
-    return lmdb;
-  } catch (error) {
-    if (isAbsence(error)) throw new MissingPeerError("lmdb", "DiskBackend", { cause: error });
-    throw error;
+    lmdb = (await load()) as Lmdb;
+  } catch (cause) {
+    if (isAbsence(cause)) throw new MissingPeerError("lmdb", "DiskBackend", { cause });
+    throw new MissingPeerError("lmdb", "DiskBackend", {
+      cause,
+      failure: toError(cause).message,
+      hint: "It finds its binary next to its own files: keep it out of a bundle (external) and install it where the bundle runs.",
+    });
   }
+  requirePeerVersion("lmdb", "DiskBackend");
+  return lmdb;
 }
 
 const isAbsence = (error: unknown): boolean =>
