@@ -67,7 +67,7 @@ export interface SceneOptions extends Omit<NodeHostOptions, "clock"> {
   readonly poolSize?: number;
   /** A server is not used before this resolves. */
   readonly met?: NodeHost["onServer"];
-  /** Of pauses; 0 makes them shortest. */
+  /** Of pauses; 0 makes them shortest, -1 leaves them out. */
   readonly random?: number;
   /** Milliseconds that the clock is ahead. */
   readonly ahead?: () => number;
