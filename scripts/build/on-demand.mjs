@@ -36,15 +36,20 @@ const fileOf = (name) => `chunk/${name}`;
 /** @typedef {{ readonly exported: string, readonly local: string }} Binding */
 
 /**
+ * The statements at the top of a module, with their places.
+ * @param {string} code
+ * @returns {any[]}
+ */
+const statementsOf = (code) => parseAst(code).body;
+
+/**
  * What a module exports of its own.
  * @param {string} code
  * @returns {Binding[]}
  */
 function exportsOf(code) {
-  const lists = parseAst(code).body.filter(
-    (statement) => statement.type === "ExportNamedDeclaration" && !statement.source,
-  );
-  return lists.flatMap((/** @type {any} */ { specifiers, declaration }) => {
+  const lists = statementsOf(code).filter(({ type, source }) => type === "ExportNamedDeclaration" && !source);
+  return lists.flatMap(({ specifiers, declaration }) => {
     if (declaration) throw new Error("expected the bundler to list exports");
     return specifiers.map((/** @type {any} */ { exported, local }) => ({
       exported: exported.name,
@@ -58,7 +63,7 @@ function exportsOf(code) {
  * @param {string} code
  */
 function variables(code) {
-  const found = parseAst(code).body.flatMap((/** @type {any} */ each) =>
+  const found = statementsOf(code).flatMap((each) =>
     each.type === "VariableDeclaration" && each.kind !== "const" ? each.declarations : [],
   );
   return new Set(found.map(({ id }) => id.name));
@@ -109,10 +114,10 @@ function withLoader(code, needed) {
 function asCommonJs(code) {
   /** @type {{ start: number, end: number, text: string }[]} */
   const edits = [];
-  for (const statement of parseAst(code).body) {
+  for (const statement of statementsOf(code)) {
     const { start, end } = statement;
     if (statement.type === "ImportDeclaration") {
-      if (fileOf(String(statement.source.value).slice(2)) !== SHARED || edits.length > 0)
+      if (fileOf(statement.source.value.slice(2)) !== SHARED || edits.length > 0)
         throw new Error(`${PART} may import ${SHARED} only, in one statement`);
       const bindings = statement.specifiers.map((/** @type {any} */ { imported, local }) => ({
         exported: imported.name,
@@ -180,9 +185,7 @@ export function onDemand() {
  * @param {string} code
  */
 function withoutPart(code) {
-  const [own, ...more] = parseAst(code).body.filter(
-    (statement) => "source" in statement && String(statement.source?.value).endsWith(`/${PART}.js`),
-  );
+  const [own, ...more] = statementsOf(code).filter(({ source }) => source?.value.endsWith(`/${PART}.js`));
   if (own === undefined || more.length > 0) throw new Error(`${INDEX} should export of ${PART} once`);
   const kept = code.slice(0, own.start) + code.slice(own.end).trimStart();
   const call = `export const cachedDependency=(dependency,options)=>${MADE}().cachedDependency(dependency,options);`;

@@ -8,7 +8,10 @@ type Made<Code> = (shared: object) => Code;
 /** There is none in an ES module, but some bundlers follow it. */
 declare const require: (path: string) => unknown;
 
-/** Throws ConfigError CODE_MISSING in a bundle that has been made without the file. */
+/**
+ * Throws ConfigError CODE_MISSING in a bundle that has been made without the file. `cachedDependencyCode`, which the build adds to the
+ * library, calls it once.
+ */
 export function requiredCode<Code>(shared: object): Code {
   return (required() as Made<Code>)(shared);
 }
