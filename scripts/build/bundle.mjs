@@ -4,6 +4,7 @@ import { dirname, isAbsolute, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rollup } from "rollup";
 import { compact } from "./compact.mjs";
+import { FACADE, onDemand, PART } from "./on-demand.mjs";
 
 const STORES = ["disk", "kv", "memcached"];
 
@@ -18,10 +19,11 @@ const INSIGHT = ["advice", "metrics"];
 
 /**
  * The files that are read together, by the module that needs all of them: the first group that a module belongs to is its
- * file. Each further file takes Node about a millisecond, whatever is in it.
+ * file. Each further file takes Node about a millisecond, whatever is in it. What is loaded on demand belongs to no group but its own.
  */
 const GROUPS = {
   cache: "index.js",
+  [PART]: "cached-dependency.js",
   store: "cache/open-shared.js",
   sql: "db/sql/settled-statement.js",
 };
@@ -33,9 +35,10 @@ const GROUPS = {
 function targetsOf(root) {
   const { exports = {}, bin = {} } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   /** @param {string} target */
-  const bare = (target) => target.replace(/^\.\/dist\//, "").replace(/\.js$/, "");
+  const bare = (target) => target.replace(/^\.\/dist\//, "").replace(/(\.d\.ts|\.js)$/, "");
   const modules = Object.values(exports).filter((target) => typeof target !== "string");
-  return { imported: modules.map((target) => bare(target.default)), run: Object.values(bin).map(bare) };
+  // The conditions of an entry lead to different files, but to one declaration.
+  return { imported: modules.map((target) => bare(target.types)), run: Object.values(bin).map(bare) };
 }
 
 /**
@@ -65,11 +68,13 @@ function fileOf(path) {
  * The modules imported statically by a module, including itself.
  * @param {string} id
  * @param {import("rollup").GetModuleInfo} getModuleInfo
+ * @param {string} without Not followed.
  * @returns {Set<string>}
  */
-function importedWith(id, getModuleInfo) {
+function importedWith(id, getModuleInfo, without) {
   const found = new Set([id]);
-  for (const each of found) for (const next of getModuleInfo(each)?.importedIds ?? []) found.add(next);
+  for (const each of found)
+    for (const next of getModuleInfo(each)?.importedIds ?? []) if (next !== without) found.add(next);
   return found;
 }
 
@@ -118,7 +123,7 @@ async function bundle(root, modules, dist) {
   /** @type {[string, Set<string>][] | undefined} */
   let groups;
   const graph = await rollup({
-    input: Object.fromEntries(entries.map((entry) => [entry, join(modules, `${entry}.js`)])),
+    input: Object.fromEntries([...entries, FACADE].map((entry) => [entry, join(modules, `${entry}.js`)])),
     external: (id) => id.endsWith(PAGE) || (!id.startsWith(".") && !isAbsolute(id)),
     plugins: [ownVersion, fromSources(root, modules)],
     treeshake: { moduleSideEffects: false },
@@ -138,9 +143,10 @@ async function bundle(root, modules, dist) {
     manualChunks: (id, { getModuleInfo }) => {
       const path = relative(modules, id);
       if (path.endsWith(OWN) || entries.includes(path.replace(/\.js$/, ""))) return undefined;
+      if (path === `${FACADE}.js`) return "cache";
       groups ??= Object.entries(GROUPS).map(([name, first]) => [
         name,
-        importedWith(join(modules, first), getModuleInfo),
+        importedWith(join(modules, first), getModuleInfo, join(modules, GROUPS[PART])),
       ]);
       return groups.find(([, members]) => members.has(id))?.[0] ?? fileOf(path);
     },
@@ -148,7 +154,7 @@ async function bundle(root, modules, dist) {
     hoistTransitiveImports: false,
     generatedCode: "es2015",
     sourcemap: "hidden",
-    plugins: [compact(root)],
+    plugins: [onDemand(), compact(root)],
   });
   await graph.close();
   copyTypes(modules, dist, targetsOf(root).imported);

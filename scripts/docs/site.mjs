@@ -7,12 +7,12 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The sources of what package.json exports, so that the reference covers exactly what can be imported. */
 export function entryPoints() {
-  /** @type {{ exports: Record<string, string | { default: string }> }} */
+  /** @type {{ exports: Record<string, string | { types: string }> }} */
   const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
   const built = Object.values(exports).flatMap((target) =>
-    typeof target === "string" ? [] : [target.default],
+    typeof target === "string" ? [] : [target.types],
   );
-  return built.map((path) => path.replace("./dist/", "src/").replace(/js$/, "ts"));
+  return built.map((path) => path.replace("./dist/", "src/").replace(/d\.ts$/, "ts"));
 }
 
 /** Throws when a link between pages is dead. */

@@ -50,6 +50,13 @@ export const ERROR_CODES = codes({
     summary: "A configuration file cannot be read or is not valid YAML.",
     hint: "Check the path, its permissions and the line named in the message.",
   },
+  CODE_MISSING: {
+    errorClass: "ConfigError",
+    errorType: "config",
+    retryable: false,
+    summary: "A bundle of the application, or its deployment, lacks a file of xcache.",
+    hint: "Let the bundler resolve packages with the condition `module`, or leave xcache out of the bundle.",
+  },
   FEATURE_DISABLED: {
     errorClass: "ConfigError",
     errorType: "config",

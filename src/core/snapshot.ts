@@ -47,6 +47,12 @@ function copyOf(value: object, depth: number, copies: Copies): unknown {
   }
 }
 
+/** An object literal, or one without a prototype. */
+export function isLiteral(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
 /** Before its parts are copied, since one of them may be the value itself. */
 function noted<T>(value: object, copy: T, copies: Copies): T {
   copies.set(value, copy);

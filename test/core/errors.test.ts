@@ -27,6 +27,7 @@ const MADE: Readonly<Record<ErrorCode, XCacheError>> = {
   CONFIG_INVALID: new ConfigError("CONFIG_INVALID", "said", details),
   CONFIG_UNKNOWN_FIELD: new ConfigError("CONFIG_UNKNOWN_FIELD", "said", details),
   CONFIG_UNREADABLE: new ConfigError("CONFIG_UNREADABLE", "said", details),
+  CODE_MISSING: new ConfigError("CODE_MISSING", "said", details),
   FEATURE_DISABLED: new ConfigError("FEATURE_DISABLED", "said", details),
   ARGUMENT_INVALID: new ConfigError("ARGUMENT_INVALID", "said", details),
   NO_DEFAULT_CACHE: new ConfigError("NO_DEFAULT_CACHE", "said", details),

@@ -46,7 +46,7 @@ describe('import "xcache"', () => {
   it("reads few files and few bytes", () => {
     const { files } = readWith("index.js");
     expect(files.size).toBeLessThanOrEqual(2);
-    expect(bytesOf(files)).toBeLessThan(420_000);
+    expect(bytesOf(files)).toBeLessThan(335_000);
   });
 
   it("imports no package and no part of Node", () => {
@@ -86,6 +86,11 @@ describe('import "xcache"', () => {
     ["the encoding of values, until a shared store is used", "store", "class ByteWriter"],
     ["encryption, until a shared store is used", "store", "class HiddenNames"],
     ["the analysis of SQL, until a database session is used", "sql", "function statementsIn"],
+    [
+      "the adapters of databases, until a dependency is wrapped",
+      "cached-dependency",
+      "class WatchedConnection",
+    ],
     ["the activity of all processes, until it is asked for", "insight", "function fleetActivity"],
     ["the sending of alerts, until there is a message", "alerts", "class WebhookDestination"],
     ["compression, until a shared store is used", "store", "brotliCompressSync"],

@@ -14,6 +14,7 @@ interface Manifest {
   readonly version: string;
   readonly main: string;
   readonly types: string;
+  readonly imports: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   readonly bin?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -37,9 +38,12 @@ const lock = readJson<{ packages: Readonly<Record<string, LockedPackage>> }>("pa
 /**
  * The size budget of an installation: a tenth more than its current size. To raise it, change it here and say why. The dashboard
  * and mysql2 are entry points with declarations of their own; feeds can check and follow MariaDB; the beginning of a large value can
- * be read on every store, and statements can be read with the parser of PostgreSQL.
+ * be read on every store, and statements can be read with the parser of PostgreSQL. The code behind `cachedDependency` is there twice, for Node
+ * and for bundlers.
  */
-const BUDGET = { packedBytes: 590_000, unpackedBytes: 2_100_000, files: 245, packages: 3 };
+const BUDGET = { packedBytes: 600_000, unpackedBytes: 2_100_000, files: 250, packages: 3 };
+
+const importTargets = Object.values(manifest.imports).flatMap((target) => Object.values(target));
 
 const exportTargets = Object.values(manifest.exports).flatMap((target) =>
   typeof target === "string" ? [target] : Object.values(target),
@@ -55,7 +59,7 @@ describe("the tarball", () => {
   });
 
   test("contains the compiled code, its maps and types and the four standard files, and nothing else", () => {
-    const outside = packed.filter((path) => !/^dist\/.+(\.js|\.js\.map|\.d\.ts)$/.test(path));
+    const outside = packed.filter((path) => !/^dist\/.+(\.js|\.cjs|\.js\.map|\.d\.ts)$/.test(path));
     expect(outside.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "package.json"]);
   });
 
@@ -66,7 +70,8 @@ describe("the tarball", () => {
   });
 
   test("contains every file that an entry point names", () => {
-    const named = [manifest.main, manifest.types, ...exportTargets, ...Object.values(manifest.bin ?? {})];
+    const programs = Object.values(manifest.bin ?? {});
+    const named = [manifest.main, manifest.types, ...exportTargets, ...importTargets, ...programs];
     for (const target of named) expect(packed).toContain(target.replace(/^\.\//, ""));
   });
 });
@@ -78,7 +83,8 @@ describe("the entry points", () => {
   });
 
   test("each come from a source file in the same place", () => {
-    for (const target of exportTargets.filter((path) => path.endsWith(".js"))) {
+    const made = ["./dist/bundled.js"];
+    for (const target of exportTargets.filter((path) => path.endsWith(".js") && !made.includes(path))) {
       const source = target.replace("./dist/", "src/").replace(/js$/, "ts");
       expect(existsSync(join(ROOT, source)), source).toBe(true);
     }

@@ -6,6 +6,7 @@ import type {
   SessionTracker,
   TrackedConnection,
 } from "../../core/db-session.ts";
+import { types } from "../../core/lazy-builtin.ts";
 import { isPlain, snapshot } from "../../core/snapshot.ts";
 import { isServerRefusal } from "../pg/driver.ts";
 import type { SqlDialect } from "../sql/sql-tokens.ts";
@@ -160,7 +161,7 @@ class PostgresDriver implements ConnectionDriver {
 
 function isRefusal(error: unknown): boolean {
   // The error of a lost client for a statement it did not send.
-  return isServerRefusal(error) || (error instanceof Error && error.message.includes("is not queryable"));
+  return isServerRefusal(error) || (types.isNativeError(error) && error.message.includes("is not queryable"));
 }
 
 /** The same object as `CompiledQuery.raw` returns. */

@@ -1,5 +1,5 @@
 // A fingerprint of a connection's type parsers: kysely hides them, so a sample value of each PostgreSQL type is parsed.
-import { nodeCrypto } from "../../core/lazy-builtin.ts";
+import { nodeCrypto, types } from "../../core/lazy-builtin.ts";
 
 const TYPES: Readonly<Record<string, string>> = {
   int2: "1",
@@ -67,5 +67,5 @@ function parsedForm(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(parsedForm);
   if (typeof value !== "object" || value === null) return `${typeof value} ${String(value)}`;
   const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
-  return [name, value instanceof Date ? value.getTime() : JSON.stringify(value)];
+  return [name, types.isDate(value) ? value.getTime() : JSON.stringify(value)];
 }

@@ -1,5 +1,6 @@
 // A connection of mysql2 whose statements are watched.
 import type { SessionStatement, SessionTracker, TrackedConnection } from "../../core/db-session.ts";
+import { types } from "../../core/lazy-builtin.ts";
 import { snapshot } from "../../core/snapshot.ts";
 import { proxyOf } from "../tracking/proxy.ts";
 import { MysqlDriver } from "./driver.ts";
@@ -197,7 +198,7 @@ export function valuesOf(
 ): readonly unknown[] {
   if (method === "query") return [method];
   const given: unknown[] = typeof values === "object" && values !== null ? Object.values(values) : [];
-  const dates = given.filter((value) => value instanceof Date);
+  const dates = given.filter((value) => types.isDate(value));
   // Those of placeholders are first, in their order.
   const sent = Array.isArray(values) ? [...given, method] : [method, values];
   return [...sent, ...dates.map((date) => connection.format("?", [date]))];

@@ -1,4 +1,5 @@
 // A result as it is cached: the packets that the server sent. The library reads them again with each caller's own options.
+import { types } from "../../core/lazy-builtin.ts";
 import type { Classes } from "./driver.ts";
 import type { Config, MysqlConnection, StatementCall } from "./library.ts";
 
@@ -91,5 +92,5 @@ function connectionLike(config: Config, { encoding, isExtended }: KeptResult): o
 function isKept(data: unknown): data is KeptResult {
   if (typeof data !== "object" || data === null) return false;
   const { encoding, bytes } = data as Partial<KeptResult>;
-  return typeof encoding === "string" && bytes instanceof Uint8Array;
+  return typeof encoding === "string" && types.isUint8Array(bytes);
 }

@@ -1,4 +1,5 @@
 // The parts of postgres.js that are used, described structurally; the package itself is never imported.
+import { types } from "../../core/lazy-builtin.ts";
 import { snapshot } from "../../core/snapshot.ts";
 
 export type Handler = ((query: Query) => unknown) & { debug?: unknown };
@@ -83,7 +84,7 @@ export function isSql(session: object): session is Sql {
 }
 
 export function isQuery(value: unknown): value is Query {
-  return value instanceof Promise && "handler" in value && "strings" in value && "args" in value;
+  return types.isPromise(value) && "handler" in value && "strings" in value && "args" in value;
 }
 
 type Builder = {

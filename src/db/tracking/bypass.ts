@@ -1,5 +1,6 @@
 // Watches a connection for statements that an application sends with the library's own objects, past the tracker.
 import type { BypassListener } from "../../core/db-session.ts";
+import { types } from "../../core/lazy-builtin.ts";
 
 type Send = (...args: never[]) => unknown;
 
@@ -31,7 +32,7 @@ export class Bypass {
       if (isOwn()) return Reflect.apply(method, this, args);
       const reported = report(...args);
       const result: unknown = Reflect.apply(method, this, args);
-      return result instanceof Promise ? result.then(reported.executed, reported.failed) : result;
+      return types.isPromise(result) ? result.then(reported.executed, reported.failed) : result;
     };
     return replaced as Method;
   }

@@ -1,5 +1,6 @@
 // The key of a cached read: its tables, and a digest of everything that determines its result.
-import { nodeCrypto } from "../../core/lazy-builtin.ts";
+import { nodeCrypto, types } from "../../core/lazy-builtin.ts";
+import { isLiteral } from "../../core/snapshot.ts";
 import { sql } from "./connection-state.ts";
 
 /** Larger values would hold the event loop while a key is made of them. */
@@ -68,7 +69,7 @@ function valueText(value: unknown): string | undefined {
 
 function objectText(value: object): string | undefined {
   // Drivers send the local time and its offset.
-  if (value instanceof Date) return `d${value.getTime()} ${value.getTimezoneOffset()}`;
+  if (types.isDate(value)) return `d${value.getTime()} ${value.getTimezoneOffset()}`;
   if (ArrayBuffer.isView(value)) {
     if (value.byteLength > MOST_CHARACTERS) return undefined;
     return `x${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64url")}`;
@@ -77,9 +78,8 @@ function objectText(value: object): string | undefined {
     const texts = textsOf(value);
     return texts && `a${JSON.stringify(texts)}`;
   }
-  const prototype: unknown = Object.getPrototypeOf(value);
   // A class instance may be serialised in its own way.
-  if (prototype !== Object.prototype && prototype !== null) return undefined;
+  if (!isLiteral(value)) return undefined;
   return "toPostgres" in value ? undefined : jsonText(value);
 }
 

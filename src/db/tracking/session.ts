@@ -9,6 +9,7 @@ import type {
   TrackedConnection,
 } from "../../core/db-session.ts";
 import { ConfigError } from "../../core/errors.ts";
+import { types } from "../../core/lazy-builtin.ts";
 import { CachedTables } from "./cached-tables.ts";
 import { WatchedConnection, type Watcher } from "./connection.ts";
 import { ConnectionState, sql, sqlCode } from "./connection-state.ts";
@@ -42,7 +43,7 @@ class Sessions implements SessionTracker {
     const delivery = invalidations(scope.cache, clock);
     const reads = new ReadCache(scope.cache, tables, delivery);
     const committed: Watcher["committed"] = (writes) =>
-      writes instanceof Promise
+      types.isPromise(writes)
         ? delivery.deliverLater(writes.then((known) => tables.tagsOf(known)))
         : delivery.deliver(tables.tagsOf(writes));
     this.#watcher = { tables, reads, invalidations: delivery, committed, debug: debugOf(scope) };

@@ -1,4 +1,5 @@
 // The key of a read: different for whatever may give another result.
+import { runInNewContext } from "node:vm";
 import { beforeAll, expect, test } from "vitest";
 import { sqlCode } from "../../../src/db/tracking/connection-state.ts";
 import { readKey } from "../../../src/db/tracking/read-key.ts";
@@ -19,6 +20,12 @@ test("different values give different keys", () => {
   expect(new Set(values.map((value) => keyOf(value))).size).toBe(values.length);
   expect(keyOf(1, 2)).not.toBe(keyOf(1));
   expect(keyOf(null)).toBe(keyOf(undefined));
+});
+
+test("a date of another realm, as in a test runner that isolates files, has the key of one of our own", () => {
+  const foreign: unknown = runInNewContext("new Date(5)");
+  expect(foreign).not.toBeInstanceOf(Date);
+  expect(keyOf(foreign)).toBe(keyOf(new Date(5)));
 });
 
 test("a value without exact text, or one that denotes the current time, has no key", () => {
