@@ -20,9 +20,12 @@ export interface KeyLocator {
 /** Reads and expires an item in one step: one caller gets it, and it is gone for all others. */
 const TAKE_FLAGS = " b v T-1";
 const TOUCH_FLAGS = " b";
+const ENDLESS_FLAGS = " b";
 
 export class MemcachedCommands {
   readonly #locator: KeyLocator;
+  /** The latest lifetime of an item. */
+  #lifetime = { token: 0, flags: `${ENDLESS_FLAGS} T0` };
 
   constructor(locator: KeyLocator) {
     this.#locator = locator;
@@ -156,8 +159,14 @@ export class MemcachedCommands {
   #item(location: KeyLocation, { key, record, lifetimeMs }: KeyedRecord, flags: string) {
     const data = isHashed(key) ? encodeRecord(record, { withKey: true }) : new RecordBytes(record);
     const isLimited = lifetimeMs !== Number.POSITIVE_INFINITY;
-    const lifetime = isLimited ? ` T${lifetimeToken(lifetimeMs, location.serverNow())}` : "";
-    return { flags: ` b${lifetime}${flags}`, data };
+    const own = isLimited ? this.#lifetimeFlags(lifetimeToken(lifetimeMs, location)) : ENDLESS_FLAGS;
+    return { flags: own + flags, data };
+  }
+
+  /** Most items have the same: they are spelled once. */
+  #lifetimeFlags(token: number): string {
+    if (this.#lifetime.token !== token) this.#lifetime = { token, flags: `${ENDLESS_FLAGS} T${token}` };
+    return this.#lifetime.flags;
   }
 }
 
@@ -173,10 +182,10 @@ const ROUNDING_MS = 0.1;
  * record that stays too long does no harm: its reader checks the exact expiry in it. A lifetime is never mistaken for
  * forever.
  */
-export function lifetimeToken(lifetimeMs: number, serverNowMs: number): number {
+export function lifetimeToken(lifetimeMs: number, server: Pick<KeyLocation, "serverNow">): number {
   const seconds = Math.max(1, Math.ceil((lifetimeMs - ROUNDING_MS) / 1_000)) + 1;
   if (seconds <= LONGEST_RELATIVE_S) return seconds;
-  const until = Math.floor(serverNowMs / 1_000) + seconds;
+  const until = Math.floor(server.serverNow() / 1_000) + seconds;
   return until > LATEST_S ? 0 : until;
 }
 

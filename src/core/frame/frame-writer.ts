@@ -7,7 +7,7 @@ import { TIME_LENGTH, TOKEN_LENGTH } from "./frame-fields.ts";
 const LATEST_TIME = 2 ** 48 - 1;
 const SHORT_TEXT = 63;
 /** Up to this many bytes a loop is faster than native calls. */
-const SHORT_PAYLOAD = 512;
+const SHORT_PAYLOAD = 32;
 
 export function writeToken(out: Buffer, at: number, token: Token): number {
   let union = 0;
