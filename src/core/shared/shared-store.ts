@@ -211,9 +211,14 @@ export class SharedStore implements Store, NamespaceHost {
     return this.#probes.run("ping", () => this.backend.ping());
   }
 
-  async restrictions(): Promise<readonly Restriction[]> {
+  async restrictions(spentMs = 0): Promise<readonly Restriction[]> {
     const [prefix = ""] = this.#roots.keys();
-    return (await this.backend.restrictions?.(spelling(prefix).own("probe"))) ?? [];
+    const asked = this.backend.restrictions?.(spelling(prefix).own("probe"));
+    if (asked === undefined) return [];
+    const limitMs = this.#operationTimeoutMs;
+    return withDeadline(this.clock, Math.max(0, limitMs - spentMs), asked, () => {
+      throw new OperationTimeoutError(`the store did not answer within ${limitMs / 1000} s`);
+    });
   }
 
   listen(key: string, listener: () => void): () => void {
