@@ -5,8 +5,9 @@
 import type { Backend } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../errors.ts";
+import { nextTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
-import { isTransient } from "../resilience/store-failure.ts";
+import { isLoss, isTransient } from "../resilience/store-failure.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 
 /** An invalidation whose outcome is unknown, as an operation that can be repeated. */
@@ -102,9 +103,7 @@ export class Outbox {
     const before = invalidation.after === undefined ? undefined : this.#pending.get(invalidation.after);
     if (before !== undefined) await this.#deliver(before);
     try {
-      const { records, clock, operationTimeoutMs, isTransferring } = this.#options;
-      const delivered = deliver(invalidation, records, clock);
-      await withDeadline(clock, operationTimeoutMs, delivered, late, { isSuspended: isTransferring });
+      await this.#send(invalidation);
       this.#options.onDelivered(invalidation);
       if (invalidation.isRepeated !== true) this.#repeatLater(invalidation);
     } catch (thrown) {
@@ -115,6 +114,22 @@ export class Outbox {
     }
     // A newer invalidation of the same key may have been added since; it stays pending.
     if (this.#pending.get(invalidation.key) === invalidation) this.#pending.delete(invalidation.key);
+  }
+
+  /** Again whenever its connection was lost, as a read is: calls wait for it. */
+  async #send(invalidation: PendingInvalidation): Promise<void> {
+    const { records, clock, operationTimeoutMs, isTransferring: isSuspended } = this.#options;
+    const due = clock.now() + operationTimeoutMs;
+    for (;;) {
+      try {
+        const delivered = deliver(invalidation, records, clock);
+        return await withDeadline(clock, due - clock.now(), delivered, late, { isSuspended });
+      } catch (thrown) {
+        if (!isLoss(toError(thrown)) || clock.now() >= due) throw thrown;
+        // Other connections may be lost with it, and are noticed first.
+        await nextTurn();
+      }
+    }
   }
 
   #repeatLater(invalidation: PendingInvalidation): void {
