@@ -5,9 +5,9 @@
 import type { Backend } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../errors.ts";
-import { nextTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
-import { isLoss, isTransient } from "../resilience/store-failure.ts";
+import { repeatWhileLost } from "../resilience/repeat-lost.ts";
+import { isTransient } from "../resilience/store-failure.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 
 /** An invalidation whose outcome is unknown, as an operation that can be repeated. */
@@ -116,20 +116,12 @@ export class Outbox {
     if (this.#pending.get(invalidation.key) === invalidation) this.#pending.delete(invalidation.key);
   }
 
-  /** Again whenever its connection was lost, as a read is: calls wait for it. */
-  async #send(invalidation: PendingInvalidation): Promise<void> {
+  /** Calls wait for it, so it is sent again whenever its connection is lost. */
+  #send(invalidation: PendingInvalidation): Promise<void> {
     const { records, clock, operationTimeoutMs, isTransferring: isSuspended } = this.#options;
-    const due = clock.now() + operationTimeoutMs;
-    for (;;) {
-      try {
-        const delivered = deliver(invalidation, records, clock);
-        return await withDeadline(clock, due - clock.now(), delivered, late, { isSuspended });
-      } catch (thrown) {
-        if (!isLoss(toError(thrown)) || clock.now() >= due) throw thrown;
-        // Other connections may be lost with it, and are noticed first.
-        await nextTurn();
-      }
-    }
+    return repeatWhileLost(clock, operationTimeoutMs, (due) =>
+      withDeadline(clock, due - clock.now(), deliver(invalidation, records, clock), late, { isSuspended }),
+    );
   }
 
   #repeatLater(invalidation: PendingInvalidation): void {
