@@ -242,7 +242,7 @@ describe("the options", () => {
     const stored = cached(async (at: number) => at, {
       cache,
       name: "stored",
-      when: (at) => answers[at] as boolean,
+      when: (at) => answers[at] as unknown as boolean,
     });
     for (const at of answers.keys()) expect(await stored(at)).toBe(at);
     expect([...cache.entries.keys()]).toEqual(["stored(5)", "stored(6)"]);
