@@ -4,6 +4,9 @@ import { nextTurn } from "../event-loop.ts";
 import { toError } from "../events.ts";
 import { isLoss } from "./store-failure.ts";
 
+/** A client whose connections are lost at once, again and again, must not keep its callers busy. */
+const MOST_REPEATS = 3;
+
 /** `work` is repeated while connections are lost, for at most `limitMs`; it gets the time by which it has to end. */
 export async function repeatWhileLost<T>(
   clock: Clock,
@@ -11,11 +14,11 @@ export async function repeatWhileLost<T>(
   work: (due: number) => Promise<T>,
 ): Promise<T> {
   const due = clock.now() + limitMs;
-  for (;;) {
+  for (let repeats = 0; ; repeats++) {
     try {
       return await work(due);
     } catch (thrown) {
-      if (!isLoss(toError(thrown)) || clock.now() >= due) throw thrown;
+      if (!isLoss(toError(thrown)) || repeats === MOST_REPEATS || clock.now() >= due) throw thrown;
       // Other connections may be lost with it, and are noticed first.
       await nextTurn();
     }
