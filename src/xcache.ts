@@ -47,7 +47,7 @@ import type { CacheEvent, Listener } from "./core/events.ts";
 import { areChecked, callerIn, offerFunctionRecords } from "./core/function-record.ts";
 import { glob } from "./core/glob/glob.ts";
 import { requireKey, requireNamespace, requireTags } from "./core/keys.ts";
-import { Loader } from "./core/loading/loader.ts";
+import { type CallStart, Loader } from "./core/loading/loader.ts";
 import type { StoreLookup } from "./core/loading/waiting-call.ts";
 import type { Inspection, Namespace } from "./core/namespace.ts";
 import type { GetOrSetOptions, Load, LoadAs, SetOptions } from "./core/options.ts";
@@ -598,10 +598,11 @@ export class XCache implements AsyncDisposable {
       return this.#load(key, load, options);
     }
     const calledAt = namespace.changes.now;
+    const { signal } = this.#root;
     return new Promise((resolve) => {
       const request = this.#requestNow(options);
       const goOn = (lookup: StoreLookup): void =>
-        resolve(this.#load(key, load, options, request, lookup, calledAt));
+        resolve(this.#load(key, load, options, request, lookup, { calledAt, signal }));
       namespace.seek?.(
         key,
         new FindCallback(this.#telemetry, key, resolve as (value: unknown) => void, goOn),
@@ -622,7 +623,7 @@ export class XCache implements AsyncDisposable {
     options: GetOrSetOptions | undefined,
     resolved?: ResolvedLoadOptions,
     lookup?: StoreLookup,
-    calledAt?: number,
+    call?: CallStart,
   ): Promise<T> {
     const by = callerIn(options);
     const observer = new CountedLoad(this.#telemetry, key, by);
@@ -636,7 +637,7 @@ export class XCache implements AsyncDisposable {
       by.missed++;
       by.ttlMs = request.entry.ttlMs;
     }
-    return this.#loader.load(key, load, request, observer, lookup, calledAt) as Promise<T>;
+    return this.#loader.load(key, load, request, observer, lookup, call) as Promise<T>;
   }
 
   #loadRequest(

@@ -81,8 +81,8 @@ export class DeferredStore extends StoreFace implements Store {
     return this.#call((store) => store.ping());
   }
 
-  restrictions(): Promise<readonly Restriction[]> {
-    return this.#call((store) => store.restrictions());
+  restrictions(spentMs?: number): Promise<readonly Restriction[]> {
+    return this.#call((store) => store.restrictions(spentMs));
   }
 
   memoryUsage(): number {

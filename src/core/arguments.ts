@@ -81,7 +81,7 @@ function unsupported(arrived: string, hint: string | undefined): CodecError {
 
 /** Entries with distinct keys; the last one of a repeated key wins. */
 export function requireEntries(entries: unknown): readonly (readonly [string, unknown])[] {
-  if (typeof entries !== "object" || entries === null) {
+  if (typeof entries !== "object" || entries === null || isAwaited(entries)) {
     throw wrong("entries must be a Map, a list of [key, value] or an object", entries);
   }
   const pairs: unknown[] =
@@ -92,6 +92,11 @@ export function requireEntries(entries: unknown): readonly (readonly [string, un
     requireValue(pair[1]);
   }
   return [...new Map(pairs as [string, unknown][])];
+}
+
+/** A promise or an async iterable has no entries yet: its properties would be stored, which are none. */
+function isAwaited(entries: object): boolean {
+  return Symbol.asyncIterator in entries || typeof (entries as Thenable).then === "function";
 }
 
 export function requireListener(event: unknown, listener: unknown): void {

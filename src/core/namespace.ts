@@ -235,8 +235,11 @@ export interface Store {
   /** From then on no call opens the store but `connect`, and those of a cache that has joined since. */
   disconnect(): Promise<void>;
   ping(): Promise<void>;
-  /** See Backend.restrictions. Absent where everything is allowed. */
-  restrictions?(): Promise<readonly Restriction[]>;
+  /**
+   * See Backend.restrictions. Rejects after what is left of operation_timeout after `spentMs`. Absent where everything is
+   * allowed.
+   */
+  restrictions?(spentMs?: number): Promise<readonly Restriction[]>;
   /** The used share of the store's limit, 0 to 1; 0 where it has no limit or the share is not known yet. */
   memoryUsage(): number;
   /**

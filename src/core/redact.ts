@@ -65,8 +65,20 @@ export function redactText(text: string): string {
 /** How many causes of an error are redacted. */
 const DEEPEST_CAUSE = 5;
 
-/** Hides credentials in the message and stack of an error and its causes, in place. */
-export function redactError<E extends Error>(error: E): E {
+/**
+ * Hides credentials in the message and stack of an error and its causes, in place. Never throws: an error that is frozen or
+ * cannot be read is replaced.
+ */
+export function redactError<E extends Error>(error: E): E | Error {
+  try {
+    hideIn(error);
+    return error;
+  } catch {
+    return replacementOf(error);
+  }
+}
+
+function hideIn(error: Error): void {
   let current: unknown = error;
   for (let depth = 0; current instanceof Error && depth < DEEPEST_CAUSE; depth++) {
     for (const name of ["message", "stack"] as const) {
@@ -77,5 +89,13 @@ export function redactError<E extends Error>(error: E): E {
     }
     current = current.cause;
   }
-  return error;
+}
+
+function replacementOf(error: Error): Error {
+  try {
+    const { code } = error as NodeJS.ErrnoException;
+    return Object.assign(new Error(redactText(String(error.message))), code === undefined ? {} : { code });
+  } catch {
+    return new Error("an error that cannot be read");
+  }
 }

@@ -209,9 +209,17 @@ export class CallPlan {
     // The caller may have changed an argument since the key was built, while the store was being read.
     const isOther = this.#mayChange(args) && !this.#has(key, self, args);
     const result = await this.#counted(record, self, args);
-    if (isOther || this.#when?.call(self, result, ...args) === false) context.skip();
+    if (isOther || !this.#isWanted(self, result, args)) context.skip();
     else if (this.#resultTags !== undefined) context.setTags(this.#resultTags.call(self, result, ...args));
     return result;
+  }
+
+  /** Whether `when` wants the result stored. */
+  #isWanted(self: unknown, result: unknown, args: unknown[]): boolean {
+    if (this.#when === undefined) return true;
+    const verdict: unknown = this.#when.call(self, result, ...args);
+    if (verdict instanceof Promise) throw lateVerdict(verdict);
+    return Boolean(verdict);
   }
 
   #mayChange(args: readonly unknown[]): boolean {
@@ -227,6 +235,15 @@ export class CallPlan {
       return false;
     }
   }
+}
+
+/** Every promise is truthy, so the result would be stored whatever it resolves to. */
+function lateVerdict(verdict: Promise<unknown>): ConfigError {
+  verdict.catch(() => {});
+  return new ConfigError(
+    "ARGUMENT_INVALID",
+    "cached(): when must return true or false at once; got a promise. What it needs to know must be in the result.",
+  );
 }
 
 function notAList(arrived: unknown): ConfigError {

@@ -49,6 +49,14 @@ export function poolState({ backend }: Store): PoolState {
   }
 }
 
+function makesRoom({ backend }: Store): boolean {
+  try {
+    return backend.makesRoom?.() === true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * The share of the connections that accept no more calls, 0 to 1. A connection that multiplexes calls is not exhausted
  * by having some in flight: `full` counts those that are. Default: the connections in use.
@@ -64,7 +72,11 @@ export async function detailHealth(
   measured: ComprehensiveMetrics,
   feeds: Iterable<AttachedFeed> = [],
 ): Promise<DetailedHealth> {
-  const metrics = { ...measured, memoryUsage: await memoryUse(store, ping, measured) };
+  const [memoryUsage, restrictions] = await Promise.all([
+    memoryUse(store, ping, measured),
+    restrictionCheck(store, ping),
+  ]);
+  const metrics = { ...measured, memoryUsage };
   const pool = poolState(store);
   const { size, inUse, idle, waiting } = pool;
   const utilization = poolUtilization(pool);
@@ -92,10 +104,10 @@ export async function detailHealth(
     },
     {
       name: "memory",
-      ok: metrics.memoryUsage <= HIGH_MEMORY_USE || store.backend.makesRoom?.() === true,
+      ok: metrics.memoryUsage <= HIGH_MEMORY_USE || makesRoom(store),
       detail: `${percent(metrics.memoryUsage)} of the limit in use`,
     },
-    ...(await restrictionCheck(store, ping)),
+    ...restrictions,
     ...Array.from(feeds, (feed) => feed.health()),
   ];
   const degraded = checks.some((check) => !check.ok);
@@ -113,7 +125,7 @@ export async function detailHealth(
 async function restrictionCheck(store: Store, ping: HealthResult): Promise<readonly HealthCheckItem[]> {
   if (!ping.isHealthy || store.backend.restrictions === undefined) return [];
   try {
-    const found = (await store.restrictions?.()) ?? [];
+    const found = (await store.restrictions?.(ping.latencySeconds * 1000)) ?? [];
     const detail = found.length === 0 ? "none" : found.map((each) => each.detail).join("; ");
     return [{ name: "restrictions", ok: found.length === 0, detail }];
   } catch (error) {

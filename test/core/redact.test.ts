@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { redactText, redactUrl } from "../../src/core/redact.ts";
+import { redactError, redactText, redactUrl } from "../../src/core/redact.ts";
 import { soon } from "../support/pace.ts";
 import { MARK, secret } from "../support/secret.ts";
 
@@ -118,5 +118,33 @@ describe("redactText", () => {
       redactUrl(piece.repeat(100_000));
       expect(performance.now() - started, piece).toBeLessThan(soon(2_000));
     }
+  });
+});
+
+describe("redactError", () => {
+  const named = (message: string): Error => Object.assign(new Error(message), { code: "ECONNREFUSED" });
+
+  it("changes the error itself and its causes", () => {
+    const error = new Error("at redis://u:secret@host", { cause: new Error("redis://:secret@host") });
+    expect(redactError(error)).toBe(error);
+    expect(`${error.message} ${error.stack} ${(error.cause as Error).message}`).not.toContain("secret");
+  });
+
+  it("returns another error for one that cannot be changed, alone or as a cause", () => {
+    const frozen = Object.freeze(named("at redis://u:secret@host"));
+    for (const error of [frozen, Object.assign(new Error("failed"), { cause: frozen })]) {
+      const { message, stack, cause } = redactError(error);
+      expect(`${message} ${stack} ${cause}`).not.toContain("secret");
+    }
+    expect(redactError(frozen)).toMatchObject({ message: "at redis://***@host", code: "ECONNREFUSED" });
+  });
+
+  it("returns another error for one that cannot be read", () => {
+    const unreadable = Object.defineProperty(new Error(), "message", {
+      get: () => {
+        throw new Error("no");
+      },
+    });
+    expect(redactError(unreadable)).toMatchObject({ message: "an error that cannot be read" });
   });
 });

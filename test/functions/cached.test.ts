@@ -236,6 +236,24 @@ describe("the options", () => {
     expect(tagged.mock.calls).toEqual([[{ id: 2 }, 2]]);
   });
 
+  it("keep a result out of the cache for any falsy answer of `when`, and reject a promise, which is always truthy", async () => {
+    const refused = [undefined, null, 0, "", Number.NaN];
+    const answers = [...refused, "Ada", 1];
+    const stored = cached(async (at: number) => at, {
+      cache,
+      name: "stored",
+      when: (at) => answers[at] as unknown as boolean,
+    });
+    for (const at of answers.keys()) expect(await stored(at)).toBe(at);
+    expect([...cache.entries.keys()]).toEqual(["stored(5)", "stored(6)"]);
+
+    const late = async (): Promise<boolean> => Promise.reject(new Error("nobody waits for this"));
+    const wrapped = cached(async () => 1, { cache, name: "late", when: late as unknown as () => boolean });
+    await expect(wrapped()).rejects.toThrow(
+      "cached(): when must return true or false at once; got a promise.",
+    );
+  });
+
   it("let `key` identify a call, still under the function's name", async () => {
     const run = vi.fn(async (user: { id: number; noise?: unknown }, _log: () => void) => user.id);
     const wrapped = cached(run, { cache, name: "run", key: (user) => `user:${user.id}` });

@@ -74,7 +74,9 @@ export class KvClient {
   /** Also tries to write, without changing anything. */
   async restrictions(key: string): Promise<readonly Restriction[]> {
     const nodes = await this.#router.masters();
-    const refused = await Promise.all(nodes.map((node) => this.#refusalOfWrites(node, key)));
+    const refused = await Promise.all(
+      nodes.map((node) => repeatedIfLost(() => this.#refusalOfWrites(node, key))),
+    );
     const cause = refused.find((error) => error !== undefined);
     const found = this.#restrictions.list();
     if (cause === undefined) return found;

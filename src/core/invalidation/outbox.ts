@@ -6,6 +6,7 @@ import type { Backend } from "../backend.ts";
 import type { Clock } from "../clock.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../errors.ts";
 import { toError } from "../events.ts";
+import { repeatWhileLost } from "../resilience/repeat-lost.ts";
 import { isTransient } from "../resilience/store-failure.ts";
 import { withDeadline } from "../resilience/with-deadline.ts";
 
@@ -102,9 +103,7 @@ export class Outbox {
     const before = invalidation.after === undefined ? undefined : this.#pending.get(invalidation.after);
     if (before !== undefined) await this.#deliver(before);
     try {
-      const { records, clock, operationTimeoutMs, isTransferring } = this.#options;
-      const delivered = deliver(invalidation, records, clock);
-      await withDeadline(clock, operationTimeoutMs, delivered, late, { isSuspended: isTransferring });
+      await this.#send(invalidation);
       this.#options.onDelivered(invalidation);
       if (invalidation.isRepeated !== true) this.#repeatLater(invalidation);
     } catch (thrown) {
@@ -115,6 +114,14 @@ export class Outbox {
     }
     // A newer invalidation of the same key may have been added since; it stays pending.
     if (this.#pending.get(invalidation.key) === invalidation) this.#pending.delete(invalidation.key);
+  }
+
+  /** Calls wait for it, so it is sent again whenever its connection is lost. */
+  #send(invalidation: PendingInvalidation): Promise<void> {
+    const { records, clock, operationTimeoutMs, isTransferring: isSuspended } = this.#options;
+    return repeatWhileLost(clock, operationTimeoutMs, (due) =>
+      withDeadline(clock, due - clock.now(), deliver(invalidation, records, clock), late, { isSuspended }),
+    );
   }
 
   #repeatLater(invalidation: PendingInvalidation): void {

@@ -20,6 +20,14 @@ export interface LoadObserver {
   ended(outcome: Loaded | undefined): void;
 }
 
+/** When a call began, as far as its load depends on it. */
+export interface CallStart {
+  /** In the change log. */
+  readonly calledAt: number;
+  /** Aborts when the cache that was called disconnects, also if the load begins after that. */
+  readonly signal: AbortSignal;
+}
+
 export interface LoaderHost {
   readonly clock: Clock;
   /** How long callers wait for a load that another one has started. */
@@ -97,23 +105,23 @@ export class Loader {
     return this.#pauses?.covers(key, stale) === true;
   }
 
-  /** `lookup`: what a read of the store has just returned; `calledAt`: when the call began, in the change log. */
+  /** `lookup`: what a read of the store has just returned; `call`: when the call began, unless it is now. */
   load<T>(
     key: string,
     load: Load<T>,
     request: ResolvedLoadOptions,
     observer: LoadObserver,
     lookup?: StoreLookup,
-    calledAt = this.#changes.now,
+    call: CallStart = { calledAt: this.#changes.now, signal: this.#host.signal() },
   ): Promise<unknown> {
     // The common case: nothing is in flight, and all this caller does is wait for the load to end. It is never taken off the
     // waiters, so that callers who join get copies.
     if (isPlain(request) && this.#flights.get(key) === undefined && this.#pauses?.has(key) !== true) {
-      const flight = this.#start(key, load, request, lookup, observer);
+      const flight = this.#start(key, load, request, call.signal, lookup, observer);
       flight.waiters++;
       return flight.landing;
     }
-    return observed(this.#loadOrJoin(key, load, request, lookup, calledAt), observer);
+    return observed(this.#loadOrJoin(key, load, request, lookup, call), observer);
   }
 
   async #loadOrJoin<T>(
@@ -121,7 +129,7 @@ export class Loader {
     load: Load<T>,
     request: ResolvedLoadOptions,
     lookup: StoreLookup | undefined,
-    calledAt: number,
+    { calledAt, signal }: CallStart,
   ): Promise<Loaded> {
     if (runningFlights === this.#flights && runningKey === key) throw ownKeyError(key);
     let first = lookup;
@@ -148,7 +156,7 @@ export class Loader {
         if (isPaused) return { value: found.value, source: "stale" };
         if (isRevalidated) {
           // The load that was started may get what was found as its stale value.
-          const isShared = this.#refresh(key, load, request, first);
+          const isShared = this.#refresh(key, load, request, signal, first);
           return { value: isShared ? this.#own(found.value) : found.value, source: "stale" };
         }
       }
@@ -157,7 +165,7 @@ export class Loader {
     for (;;) {
       const present = this.#flights.get(key);
       const joined = present === undefined ? undefined : this.#joinable(key, present);
-      const flight = joined ?? this.#start(key, load, request, first);
+      const flight = joined ?? this.#start(key, load, request, signal, first);
       if (joined === undefined && call.mayEndEarly) this.#watch(flight);
       first = undefined;
       flight.waiters++;
@@ -201,10 +209,16 @@ export class Loader {
   }
 
   /** Starts a load that nobody waits for, unless one is in flight. Returns whether it did. */
-  #refresh<T>(key: string, load: Load<T>, request: ResolvedLoadOptions, first: StoreLookup): boolean {
+  #refresh<T>(
+    key: string,
+    load: Load<T>,
+    request: ResolvedLoadOptions,
+    signal: AbortSignal,
+    first: StoreLookup,
+  ): boolean {
     const present = this.#flights.get(key);
     if (present !== undefined && this.#joinable(key, present) !== undefined) return false;
-    this.#watch(this.#start(key, load, request, first));
+    this.#watch(this.#start(key, load, request, signal, first));
     return true;
   }
 
@@ -221,10 +235,11 @@ export class Loader {
     key: string,
     load: Load<T>,
     request: ResolvedLoadOptions,
+    signal: AbortSignal,
     first?: StoreLookup,
     observer?: LoadObserver,
   ): Flight {
-    const flight = new Flight(request, this.#changes.begin(key), this.#host.signal());
+    const flight = new Flight(request, this.#changes.begin(key), signal);
     this.#flights.set(key, flight);
     flight.landing = this.#fly(key, load, request, first, flight, observer);
     return flight;

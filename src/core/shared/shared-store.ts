@@ -168,14 +168,15 @@ export class SharedStore implements Store, NamespaceHost {
     this.#opened.add(namespace);
   }
 
-  connect(): Promise<void> {
+  /** Async, like `disconnect`: also what the backend throws synchronously rejects the promise. */
+  async connect(): Promise<void> {
     this.#isDisconnected = false;
     this.guard.deadlines.resume();
     this.#probes.deadlines.resume();
     this.near?.start();
     this.#maintenance.start();
     this.#delivery.start();
-    return this.backend.connect();
+    await this.backend.connect();
   }
 
   async settle(): Promise<void> {
@@ -185,7 +186,7 @@ export class SharedStore implements Store, NamespaceHost {
     await this.#outbox.deliverAll();
   }
 
-  disconnect(): Promise<void> {
+  async disconnect(): Promise<void> {
     this.#isDisconnected = true;
     this.session++;
     this.#maintenance.stop();
@@ -196,7 +197,7 @@ export class SharedStore implements Store, NamespaceHost {
     this.stamps.forgetAll();
     this.#memoryUsage.forget();
     for (const end of [...this.#pauses]) end();
-    return this.backend.disconnect();
+    await this.backend.disconnect();
   }
 
   memoryUsage(): number {
@@ -211,9 +212,14 @@ export class SharedStore implements Store, NamespaceHost {
     return this.#probes.run("ping", () => this.backend.ping());
   }
 
-  async restrictions(): Promise<readonly Restriction[]> {
+  async restrictions(spentMs = 0): Promise<readonly Restriction[]> {
     const [prefix = ""] = this.#roots.keys();
-    return (await this.backend.restrictions?.(spelling(prefix).own("probe"))) ?? [];
+    const asked = this.backend.restrictions?.(spelling(prefix).own("probe"));
+    if (asked === undefined) return [];
+    const limitMs = this.#operationTimeoutMs;
+    return withDeadline(this.clock, Math.max(0, limitMs - spentMs), asked, () => {
+      throw new OperationTimeoutError(`the store did not answer within ${limitMs / 1000} s`);
+    });
   }
 
   listen(key: string, listener: () => void): () => void {

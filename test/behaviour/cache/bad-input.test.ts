@@ -191,6 +191,8 @@ describe("wrong entries", () => {
     ["null", null, /^entries must be a Map, a list of \[key, value\] or an object, got null$/],
     ["a string", "ab", /^entries must be .* got "ab"$/],
     ["undefined", undefined, /^entries must be .* got undefined$/],
+    ["a promise", Promise.resolve({ stored: 1 }), /^entries must be .* got an object \(Promise\)$/],
+    ["an async iterable", new Blob([]).stream(), /^entries must be .* got an object \(ReadableStream\)$/],
   ];
   const pairs: readonly Wrong[] = [
     ["a lone key", ["stored", "k"], /^each entry must be \[key, value\], got "stored"$/],

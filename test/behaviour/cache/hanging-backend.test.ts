@@ -4,7 +4,7 @@ import type { KeyedRecord, SwapResult } from "../../../src/core/backend.ts";
 import { ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import type { Namespace } from "../../../src/core/namespace.ts";
 import type { StoreRecord, Token } from "../../../src/core/record.ts";
-import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
+import { cacheWithClock, ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 import { ReferenceBackend, ReferenceStore } from "../../support/reference-backend.ts";
 import { openSharedStore } from "../../support/shared-store.ts";
 
@@ -144,4 +144,25 @@ test("a set that was reported as failed is not executed after a later one", asyn
   expect(await got(space, "k")).toBe("newer");
   await clock.advance(5 * TIMEOUT_MS);
   expect(await got(space, "k")).not.toBe("older");
+});
+
+test("an error that cannot be changed ends the call it failed, like any other", async () => {
+  const { backend, space } = setUp();
+  backend.fault = Object.freeze(new Error("refused by redis://user:secret@host"));
+  await expect(space.delete(["k"])).rejects.toThrow(
+    "the store failed at delete: refused by redis://***@host",
+  );
+});
+
+test("what a backend throws synchronously when it is opened or closed is a typed error", async () => {
+  const clock = new ManualClock();
+  const backend = new Hanging(new ReferenceStore(clock));
+  const cache = cacheWithClock({ backend }, clock);
+  await cache.connect();
+  const fails = (): never => {
+    throw new Error("no");
+  };
+  Object.assign(backend, { connect: fails, disconnect: fails });
+  await expect(cache.disconnect()).rejects.toMatchObject({ code: "STORE_FAILED", operation: "disconnect" });
+  await expect(cache.connect()).rejects.toMatchObject({ code: "STORE_FAILED", operation: "connect" });
 });

@@ -147,15 +147,37 @@ describe("on a store that can fail", () => {
     });
   });
 
-  it("nothing throws, even if the backend's own answers do", async () => {
+  it("a store that answers the ping and then hangs is degraded within the deadline", async () => {
+    let questions = 0;
     const backend = Object.assign(new ChaosBackend(new MemoryBackend()), {
-      pool: () => {
-        throw new Error("no pool today");
-      },
+      restrictions: () => (questions++ === 0 ? Promise.resolve([]) : new Promise<[]>(() => {})),
+      memoryUsage: () => new Promise<number>(() => {}),
+    });
+    const clock = new ManualClock();
+    const cache = cacheWithClock({ backend, operationTimeout: 1 }, clock);
+    await cache.connect();
+    const asked = cache.detailedHealthCheck();
+    await clock.advance(1_000);
+    const { status, checks } = await asked;
+    expect(status).toBe("degraded");
+    expect(checks.filter(({ ok }) => !ok)).toEqual([
+      { name: "restrictions", ok: false, detail: "the store did not answer within 1 s" },
+    ]);
+    expect(questions).toBe(2);
+  });
+
+  it("nothing throws, even if the backend's own answers do", async () => {
+    const fails = (): never => {
+      throw new Error("no answer today");
+    };
+    const backend = Object.assign(new ChaosBackend(new MemoryBackend()), {
+      pool: fails,
+      memoryUsage: async () => 1,
+      makesRoom: fails,
     });
     const cache = cacheWithClock({ backend }, new ManualClock());
     expect(await cache.health()).toBe(true);
-    expect(await cache.detailedHealthCheck()).toMatchObject({ status: "healthy" });
+    expect(await cache.detailedHealthCheck()).toMatchObject({ status: "degraded", kvConnected: true });
     expect(cache.getComprehensiveMetrics().poolUtilization).toBe(0);
   });
 });

@@ -209,6 +209,28 @@ describe("disconnect", () => {
     expect(await Promise.all([before, after])).toEqual([1, 2]);
   });
 
+  it("aborts the signal of a load that begins later for a call made before", async () => {
+    const clock = new ManualClock();
+    const chaos = new ChaosBackend(new MemoryBackend());
+    const cache = cacheWithClock({ backend: chaos, operationTimeout: 1 }, clock);
+    cache.on("error", () => {});
+    await cache.connect();
+    chaos.hang("read");
+    const gate = new Gate<number>();
+    const calls = [
+      cache.getOrSet("a", gate.load),
+      cache.getOrSet("b", gate.load, { staleWhileRevalidate: 60 }),
+      cache.getOrSet("c", gate.load, { forceLoad: true }),
+    ];
+    await settle();
+    const closed = cache.disconnect();
+    await clock.advance(1_000);
+    await closed;
+    expect(gate.contexts.map(({ signal }) => signal.aborted)).toEqual([true, true, true]);
+    for (const at of calls.keys()) await gate.finish(at);
+    expect((await Promise.all(calls)).sort()).toEqual([0, 1, 2]);
+  });
+
   it("callers of a load in flight own what they get", async () => {
     const { cache } = memoryCache();
     const gate = new Gate<{ n: number }>();

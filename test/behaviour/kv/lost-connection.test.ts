@@ -2,6 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { CircuitOpenError } from "../../../src/core/errors.ts";
+import { FakeServer, greet } from "../../support/kv/fake-server.ts";
 import { Load } from "../../support/load.ts";
 import { timed } from "../../support/opened.ts";
 import { soon } from "../../support/pace.ts";
@@ -66,6 +67,27 @@ it("a kill every 50 ms fails no read and opens no circuit", async () => {
   expect(load.states).toEqual([]);
   expect(load.writes.length).toBeLessThanOrEqual(kills * soon(3));
 });
+
+it.each(["PING", "SET"])(
+  "a health check whose connection is lost at its %s is repeated on the next one",
+  async (at) => {
+    let isDue = false;
+    await using server = await FakeServer.start((command, client) => {
+      const [name] = command;
+      if (isDue && name === at) {
+        isDue = false;
+        client.socket.destroy();
+      }
+      if (name === "GET") return "_\r\n";
+      return name === "SET" ? "+OK\r\n" : greet(command, client);
+    });
+    await using cache = open({ kvUrl: `redis://127.0.0.1:${server.port}`, operationTimeout: 10 });
+    await cache.connect();
+    isDue = true;
+    expect((await cache.healthCheck()).error).toBeUndefined();
+    expect(isDue).toBe(false);
+  },
+);
 
 describe("a server that restarts under load", () => {
   it("is used as soon as it listens, whatever the breaker's reset_timeout", async () => {

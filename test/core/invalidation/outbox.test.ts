@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KeyedRecord } from "../../../src/core/backend.ts";
 import { BackendError, ConnectionError, OperationTimeoutError } from "../../../src/core/errors.ts";
 import { Outbox, type PendingInvalidation } from "../../../src/core/invalidation/outbox.ts";
-import { asRefusal, markTransient } from "../../../src/core/resilience/store-failure.ts";
+import { asRefusal, markLoss, markTransient } from "../../../src/core/resilience/store-failure.ts";
 import { ManualClock, settle } from "../../../src/testing/manual-clock.ts";
 
 const ROOT = "p!n";
@@ -85,6 +85,27 @@ describe("unconfirmed invalidations", () => {
     expect(store.done).toHaveLength(3);
     expect(outbox.size).toBe(0);
     expect(outbox.flush(["t", "b"])).toBeUndefined();
+  });
+
+  it("are sent again when their connection is lost, as long as there is time", async () => {
+    const { clock, store, outbox } = setUp();
+    outbox.add([removal("a")]);
+    store.fault = markLoss(new ConnectionError("lost"));
+    let attempts = 0;
+    store.during = () => {
+      attempts++;
+      if (attempts === 3) store.fault = undefined;
+    };
+    await outbox.flush(["a"]);
+    expect(store.done).toEqual(["take a"]);
+
+    outbox.add([removal("b")]);
+    store.fault = markLoss(new ConnectionError("lost"));
+    store.during = undefined;
+    const failed = expect(outbox.flush(["b"])).rejects.toThrow("lost");
+    await clock.advance(1_000);
+    await failed;
+    expect(outbox.size).toBe(1);
   });
 
   it("delay only the calls that they affect", async () => {

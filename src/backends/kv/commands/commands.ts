@@ -12,6 +12,7 @@ import { toError } from "../../../core/events.ts";
 import { decodeRecord, RecordBytes, VERSION_OFFSET, wholeHead } from "../../../core/frame/frame.ts";
 import { nodeCrypto } from "../../../core/lazy-builtin.ts";
 import type { StoreRecord, Token } from "../../../core/record.ts";
+import { repeatWhileLost } from "../../../core/resilience/repeat-lost.ts";
 import { type Reply, ReplyError, Span } from "../resp/reply.ts";
 import { toXCacheError } from "../resp/reply-error.ts";
 import type { Argument } from "../resp/writer.ts";
@@ -98,8 +99,12 @@ export class KvCommands {
 
   /** A user that may not read parts of values reads the whole. */
   async readHead(key: string, most: number): Promise<RecordHead | undefined> {
+    const { clock, operationTimeoutMs } = this.#limits;
     try {
-      return (await readHead((args) => this.ask(key, args), key, most))?.head;
+      const found = await repeatWhileLost(clock, operationTimeoutMs, (due) =>
+        readHead((args) => this.ask(key, args, due), key, most),
+      );
+      return found?.head;
     } catch (error) {
       if (!isForbidden((error as Error).cause)) throw error;
       return wholeHead(await this.read(key));
