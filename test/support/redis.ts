@@ -101,12 +101,14 @@ export function isRedis6(): boolean {
   return version.startsWith("Redis server v=6.");
 }
 
-/** A server that refuses to talk without a login is up as well. */
+/** A server that refuses to talk without a login is up as well; one that still reads its data, which refuses PING, is not. */
 export async function isRedisReady(peer: Peer, pid: number, password?: string): Promise<boolean> {
   const login = password === undefined ? "" : `${encodeCommand("AUTH", password)}`;
-  const reply = await exchange(peer, `${login}${encodeCommand("INFO", "server")}`, (text) =>
-    /-NOAUTH|-LOADING|-ERR unknown command|process_id:\d+\r\n/.test(text),
+  const question = `${login}${encodeCommand("INFO", "server")}${encodeCommand("PING")}`;
+  const reply = await exchange(peer, question, (text) =>
+    /-NOAUTH|-LOADING|-ERR unknown command|-NOPERM|\+PONG/.test(text),
   );
+  if (reply.includes("-LOADING")) return false;
   // Tests may have renamed INFO.
   return /-NOAUTH|-ERR unknown command/.test(reply) || reply.includes(`process_id:${pid}\r\n`);
 }
