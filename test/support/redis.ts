@@ -27,6 +27,8 @@ export interface RedisOptions {
   readonly args?: readonly string[];
   /** Let `setClock` change the server's clock. */
   readonly movableClock?: boolean;
+  /** Take it for ready while it still reads its data, and refuses most commands. */
+  readonly isReadyWhileLoading?: boolean;
   /** Also reserve the cluster bus port. */
   readonly withBus?: boolean;
 }
@@ -89,7 +91,13 @@ function planRedis(place: Place, options: RedisOptions): Launch {
     binary: binaryOf("redis-server"),
     args: [...settings, ...args],
     ...(options.movableClock && { env: movableClock(place.folder) }),
-    isReady: (pid) => isRedisReady({ port: place.port, ...(tls && { ca: tls.ca }) }, pid, requirepass),
+    isReady: (pid) =>
+      isRedisReady(
+        { port: place.port, ...(tls && { ca: tls.ca }) },
+        pid,
+        requirepass,
+        options.isReadyWhileLoading,
+      ),
   };
 }
 
@@ -102,13 +110,18 @@ export function isRedis6(): boolean {
 }
 
 /** A server that refuses to talk without a login is up as well; one that still reads its data, which refuses PING, is not. */
-export async function isRedisReady(peer: Peer, pid: number, password?: string): Promise<boolean> {
+export async function isRedisReady(
+  peer: Peer,
+  pid: number,
+  password?: string,
+  whileLoading = false,
+): Promise<boolean> {
   const login = password === undefined ? "" : `${encodeCommand("AUTH", password)}`;
   const question = `${login}${encodeCommand("INFO", "server")}${encodeCommand("PING")}`;
   const reply = await exchange(peer, question, (text) =>
     /-NOAUTH|-LOADING|-ERR unknown command|-NOPERM|\+PONG/.test(text),
   );
-  if (reply.includes("-LOADING")) return false;
+  if (reply.includes("-LOADING") && !whileLoading) return false;
   // Tests may have renamed INFO.
   return /-NOAUTH|-ERR unknown command/.test(reply) || reply.includes(`process_id:${pid}\r\n`);
 }

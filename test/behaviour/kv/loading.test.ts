@@ -37,7 +37,7 @@ function open(server: RedisServer, name: string, nearCache: boolean): XCache {
 }
 
 it("a server that is loading fails calls in time, and is used once it has loaded", async () => {
-  await using server = await startRedis({ args: SLOW_TO_LOAD });
+  await using server = await startRedis({ args: SLOW_TO_LOAD, isReadyWhileLoading: true });
   const known = [open(server, "known", true), open(server, "known", false)];
   await Promise.all(known.map(prepare));
   await server.cli("eval", FILL, "0");
