@@ -95,7 +95,10 @@ export class Failover {
     const { records } = server;
     const key = namespace.noteKey(server.anchor);
     const before = this.#servers.get(server.anchor)?.runId;
-    const note = noteIn(await records.read(key));
+    let note = noteIn(await records.read(key));
+    const isUsed = note === undefined && (await records.read(namespace.stampKey)) !== undefined;
+    // Race: a process may have begun to use the server in between. It writes the note before there is a stamp.
+    if (isUsed) note = noteIn(await records.read(key));
     const present = this.#servers.get(server.anchor)?.runId;
     // Race: another server was promoted and connected while the read was in flight, and answered it.
     if (present !== before && present !== server.runId) return this.#clock.now();
@@ -109,7 +112,7 @@ export class Failover {
     // A note seen on this very server before was flushed or evicted: no lost write can have come back.
     const noted = this.#noted.get(key);
     const isGone = note === undefined && noted !== undefined && isSameServer(noted, server);
-    const isUnused = isGone || (note === undefined && (await records.read(namespace.stampKey)) === undefined);
+    const isUnused = isGone || (note === undefined && !isUsed);
     const isContinued =
       note !== undefined &&
       note.run !== server.runId &&

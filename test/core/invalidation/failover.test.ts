@@ -22,6 +22,8 @@ class Server {
   readonly removed: string[] = [];
   readonly startedAt = clock.now() - 60 * SECOND;
   history: ReplicationHistory | undefined;
+  /** What others do after a read before its reply arrives. */
+  afterRead: ((key: string) => Promise<void>) | undefined;
 
   constructor(runId: string, records: Iterable<readonly [string, StoreRecord]> = []) {
     this.runId = runId;
@@ -47,7 +49,11 @@ class Server {
       owns: () => true,
       records: {
         now: clock.now,
-        read: async (key) => this.records.get(key),
+        read: async (key) => {
+          const record = this.records.get(key);
+          await this.afterRead?.(key);
+          return record;
+        },
         write: async ({ key, record }: KeyedRecord) => void this.records.set(key, record),
         take: async (key) => {
           this.removed.push(key);
@@ -89,6 +95,29 @@ async function inUse(...processes: readonly Process[]): Promise<Server> {
   first.records.set(NAMESPACE.stampKey, { kind: "stamp", version: "original", expires: Infinity });
   return first;
 }
+
+describe("a server without a note", () => {
+  it("keeps the stamp of a process that begins to use it between the reads of another", async () => {
+    const [one, two] = [new Process(), new Process()];
+    const server = new Server("first");
+    server.afterRead = async (key) => {
+      if (key !== NAMESPACE.noteKey("")) return;
+      server.afterRead = undefined;
+      await one.meet(server);
+      server.records.set(NAMESPACE.stampKey, { kind: "stamp", version: "original", expires: Infinity });
+    };
+    await two.meet(server);
+    expect(server.stamp).toBe("original");
+  });
+
+  it("gets another stamp if it has one: it may have come back with old data", async () => {
+    const server = new Server("first", [
+      [NAMESPACE.stampKey, { kind: "stamp", version: "original", expires: Infinity }],
+    ]);
+    await new Process().meet(server);
+    expect(server.stamp).not.toBe("original");
+  });
+});
 
 describe("a replica that was promoted", () => {
   it("receives what every process changed since the replica was cut off, whichever process meets it first", async () => {
