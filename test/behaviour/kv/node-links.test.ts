@@ -63,6 +63,36 @@ test("links that meet different servers at one address do not switch each other 
   }
 });
 
+test("a state of the server that arrives after a later one is no sign of lost writes", async () => {
+  const infoAt = (offset: number): string =>
+    bulk(
+      `redis_version:7.0.0\r\nrole:master\r\nrun_id:r\r\nmaster_replid:h\r\nmaster_repl_offset:${offset}\r\n`,
+    );
+  /** From INFO on, what the second connection is answered. */
+  const late: string[] = [];
+  await using server = await FakeServer.start((command, client) => {
+    const isLate = client === server.clients[1];
+    const answer = command[0] === "INFO" ? infoAt(isLate ? 100 : 200) : greet(command, client);
+    if (!isLate || (command[0] !== "INFO" && late.length === 0)) return answer;
+    late.push(answer ?? "");
+    return undefined;
+  });
+  const offsets: (number | undefined)[] = [];
+  const onServer = async (met: KvNode): Promise<void> => {
+    offsets.push(met.info.history?.offset);
+    if (offsets.length > 1) return;
+    await until(() => late.length > 0, { what: "the second connection has asked" });
+    server.clients[1]!.say(late.splice(0).join(""));
+  };
+  const node = new KvNode(() => server.endpoint, { ...nodeHost(), poolSize: 2, onServer });
+  try {
+    await node.connect();
+    expect(offsets).toEqual([200, 200]);
+  } finally {
+    node.close();
+  }
+});
+
 test("a closed node refuses a separate connection, and drops one that is being opened", async () => {
   await using silent = await FakeServer.start(() => undefined);
   const node = new KvNode(() => silent.endpoint, nodeHost());

@@ -206,12 +206,13 @@ export class KvNode {
   async #prepare(connection: Connection, link: KvConnection, former: Connection[]): Promise<void> {
     const { clock, restrictions, watchesMost } = this.#host;
     const sentAt = clock.now();
+    const known = this.info;
     const probes = link === this.#links[0];
     const { facts, time } = await prepare(connection, { clock, restrictions, watchesMost, probes });
     if (!facts.isMaster) throw notMaster(connection.name);
     if (facts.isClusterNode && this.#host.isAlone) throw inCluster(connection.endpoint);
     const { runId: before } = this.info;
-    this.info = facts;
+    this.info = isOvertaken(facts, this.info, known) ? this.info : facts;
     this.#roleAskedAt = sentAt;
     connection.runId = facts.runId;
     await endFormer(connection, former, restrictions);
@@ -315,3 +316,15 @@ const isListOfKeys = (keys: Reply | undefined): keys is readonly Buffer[] =>
 
 const ROLE = ["INFO", "replication"];
 const IGNORED = { resolve: () => {}, reject: () => {} };
+
+/**
+ * Whether another connection, asked at the same time, has reported a later state of the same history. Compared with that
+ * one, the server would seem to have lost writes.
+ */
+function isOvertaken(facts: ServerInfo, latest: ServerInfo, known: ServerInfo): boolean {
+  const isLater = (one: ServerInfo, other: ServerInfo): boolean =>
+    one.runId === other.runId &&
+    one.history?.id === other.history?.id &&
+    (one.history?.offset ?? 0) > (other.history?.offset ?? 0);
+  return isLater(latest, facts) && !isLater(known, facts);
+}
