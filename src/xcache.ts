@@ -190,8 +190,9 @@ export class XCache implements AsyncDisposable {
   }
 
   /**
-   * Idempotent; takes at most the operation timeout. Also closes the namespaces; nothing keeps Node alive afterwards.
-   * Other caches on the same backend object keep working: the last one to disconnect closes the store.
+   * Idempotent; takes at most the operation timeout, in which calls that are on their way end. Also closes the namespaces;
+   * nothing keeps Node alive afterwards. Other caches on the same backend object keep working: the last one to disconnect
+   * closes the store.
    */
   disconnect(): Promise<void> {
     return this.#root.disconnect();

@@ -52,6 +52,7 @@ export class DeadlineQueue {
   #suspendedAt: number | undefined;
   /** The store is disconnected: no timer is left once the last call is over. */
   #isResting = false;
+  #idle: (() => void)[] = [];
 
   /** `isSuspended`: whether deadlines do not apply for now. */
   constructor(clock: Clock, limitMs: number, isSuspended: () => boolean = () => false) {
@@ -75,6 +76,12 @@ export class DeadlineQueue {
     if (--this.#open > 0) return;
     releaseProcess();
     if (this.#isResting) this.#disarm();
+    if (this.#idle.length > 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** Resolves when no call is in progress. */
+  idle(): Promise<void> {
+    return this.#open === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve));
   }
 
   /** Leaves no timer behind, now or when the last call is over: usually one timer serves many calls and outlasts them. */

@@ -180,10 +180,20 @@ export class SharedStore implements Store, NamespaceHost {
   }
 
   async settle(): Promise<void> {
-    if (this.#outbox.size === 0) return;
-    // Also ends the pause between attempts to reach a store that has failed: it may be back.
-    await this.backend.connect().catch(() => {});
-    await this.#outbox.deliverAll();
+    // What is on its way when the connection closes could take effect after newer changes.
+    const idle = this.guard.deadlines.idle();
+    await this.#deliverPending();
+    await idle;
+    await this.#deliverPending();
+  }
+
+  async #deliverPending(): Promise<void> {
+    // What is in progress may have begun while the store failed, and fail with it: that says nothing about the store now.
+    for (let attempt = 0; attempt < 2 && this.#outbox.size > 0 && !this.#isDisconnected; attempt++) {
+      // Also ends the pause between attempts to reach a store that has failed: it may be back.
+      await this.backend.connect().catch(() => {});
+      await this.#outbox.deliverAll();
+    }
   }
 
   async disconnect(): Promise<void> {

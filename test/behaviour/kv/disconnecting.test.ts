@@ -96,6 +96,28 @@ describe.each(STORES)("on %s", (name, url, connections) => {
     expect(await connections(), `seed ${seed}`).toBeLessThanOrEqual(before);
   });
 
+  test.each(["connected before", "not connected yet"])(
+    "calls that are on their way are answered (%s)",
+    async (how) => {
+      const config = { kvUrl: url(), keyPrefix: `${name} ${how}`, operationTimeout: 5 };
+      await using other = new XCache(config);
+      await other.set("a", 1);
+      const leaving = new XCache(config);
+      if (how === "connected before") expect(await leaving.get("a")).toBe(1);
+      const calls = [
+        leaving.set("k", 2),
+        leaving.get("a"),
+        leaving.delete("absent"),
+        leaving.invalidateTags(["t"]),
+        leaving.getMany(["a"]),
+      ];
+      await leaving.disconnect();
+      expect(await Promise.all(calls)).toEqual([undefined, 1, 0, undefined, new Map([["a", 1]])]);
+      expect(await other.get("k")).toBe(2);
+      await expect(leaving.get("a")).rejects.toMatchObject({ code: "DISCONNECTED" });
+    },
+  );
+
   test("the lease of a running load is released, so that other processes do not wait for it", async () => {
     const config = { kvUrl: url(), keyPrefix: `${name} released`, operationTimeout: 5 };
     const leaving = new XCache(config);

@@ -279,3 +279,32 @@ test("tags invalidated by a store without room are not made valid again by a loa
   await invalidating;
   expect(await other.get("k")).toBeUndefined();
 });
+
+/** Answers nothing for a while. */
+class Silent extends ReferenceBackend {
+  isSilent = false;
+
+  override take(key: string): Promise<StoreRecord | undefined> {
+    return this.isSilent ? new Promise(() => {}) : super.take(key);
+  }
+}
+
+test("disconnect() delivers what is owed although a delivery that began before it fails", async () => {
+  const clock = new ManualClock();
+  const store = new ReferenceStore(clock);
+  const backend = new Silent(store);
+  const owing = cacheWithClock({ backend, operationTimeout: 1 }, clock);
+  await owing.set("k", "old");
+  backend.isSilent = true;
+  const deleted = expect(owing.delete("k")).rejects.toMatchObject({ code: "OPERATION_TIMEOUT" });
+  await clock.advance(1_000);
+  await deleted;
+  // By now it has been sent again.
+  await clock.advance(1_000);
+  backend.isSilent = false;
+  const disconnected = owing.disconnect();
+  await clock.advance(900);
+  await disconnected;
+  const other = cacheWithClock({ backend: new ReferenceBackend(store) }, clock);
+  expect(await other.get("k")).toBeUndefined();
+});
