@@ -47,7 +47,7 @@ export async function admit(leases: Leases, key: string, options: AdmissionOptio
       const ticket = new LeaseTicket(leases, key, lease, groups, since, options.limitMs);
       return behind === undefined
         ? { ticket }
-        : { ticket, stale: await staleOf(leases, lease, behind, options, ticket) };
+        : { ticket, stale: await staleOf(leases, { key, lease, behind, since }, options, ticket) };
     }
     const opening = await untilOpen(leases, spelled, result.current, awaited, options);
     if (opening.admission !== undefined) return opening.admission;
@@ -57,19 +57,30 @@ export async function admit(leases: Leases, key: string, options: AdmissionOptio
   }
 }
 
+/** A lease just taken, and the entry that it was put in front of. */
+interface Taken {
+  readonly key: string;
+  readonly lease: Lease;
+  readonly behind: Entry;
+  /** A moment of the change log before the lease was taken. */
+  readonly since: number;
+}
+
 /**
  * The entry behind a lease just taken, unless it was invalidated since it was read: the load may return it to be stored as
  * fresh. An invalidation after this check revokes the lease or makes its stamps old.
  */
 async function staleOf(
   leases: Leases,
-  lease: Lease,
-  behind: Entry,
+  { key, lease, behind, since }: Taken,
   { seen }: AdmissionOptions,
   ticket: Ticket,
 ): Promise<Found | undefined> {
   try {
     if (!(await leases.hasStamps(behind))) return undefined;
+    // Race: a change of this process has ended while the answers were on their way.
+    const tags = behind.tags.map(({ tag }) => tag);
+    if (leases.changes.touched(key, tags, since)) return undefined;
     // What was read with this record need not be decoded again.
     return seen?.record?.version === behind.version ? seen : leases.entries.found(behind, lease);
   } catch (error) {
