@@ -13,6 +13,8 @@ const CHAIN_LENGTH = 4;
 /** How long a waiter sleeps before it reads the record again, unless a push wakes it earlier: doubles up to the longest. */
 const FIRST_POLL_MS = 10;
 const LONGEST_POLL_MS = 250;
+/** Stamps do not live for ever because a load may. */
+const LONGEST_LOAD_MS = 3_600_000;
 const ALL_GROUPS: readonly number[] = Array.from({ length: TAG_GROUPS }, (_, group) => group);
 
 export async function admit(leases: Leases, key: string, options: AdmissionOptions): Promise<Admission> {
@@ -111,9 +113,16 @@ interface PresentStamps {
   readonly groups: readonly (Token | undefined)[] | undefined;
 }
 
-/** The stamps that a load beginning now will store its result with. */
-async function presentStamps(leases: Leases, { entry, lateTags }: AdmissionOptions): Promise<PresentStamps> {
-  const stamps = await leases.stampsFor(entry.tags, entry.ttlMs + entry.staleMs);
+/**
+ * The stamps that a load beginning now will store its result with. They outlast the load too: without them its lease is void
+ * and its result dead.
+ */
+async function presentStamps(
+  leases: Leases,
+  { entry, lateTags, limitMs }: AdmissionOptions,
+): Promise<PresentStamps> {
+  const loadMs = Math.min(limitMs, LONGEST_LOAD_MS);
+  const stamps = await leases.stampsFor(entry.tags, entry.ttlMs + entry.staleMs + loadMs);
   return { stamps, groups: lateTags ? await leases.groupStamps(ALL_GROUPS) : undefined };
 }
 

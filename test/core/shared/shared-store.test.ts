@@ -308,3 +308,23 @@ test("disconnect() delivers what is owed although a delivery that began before i
   const other = cacheWithClock({ backend: new ReferenceBackend(store) }, clock);
   expect(await other.get("k")).toBeUndefined();
 });
+
+test("a load that takes longer than its entry lives is not doubled, and its result is stored", async () => {
+  const clock = new ManualClock();
+  const store = new ReferenceStore(clock);
+  const open = () => cacheWithClock({ backend: new ReferenceBackend(store) }, clock);
+  const [one, other] = [open(), open()];
+  const gate = new Gate<string>();
+  const options = { ttl: 1, tags: ["t"] };
+  const loaded = one.getOrSet("k", gate.load, options);
+  await clock.advance(100);
+  const waiting = other.getOrSet("k", gate.load, options);
+  await clock.advance(5_000);
+  expect(gate.calls).toBe(1);
+  await gate.finish("value");
+  await clock.advance(500);
+  expect(await Promise.all([loaded, waiting])).toEqual(["value", "value"]);
+  expect(await other.get("k")).toBe("value");
+  await one.invalidateTags(["t"]);
+  expect(await other.get("k")).toBeUndefined();
+});
