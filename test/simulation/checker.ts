@@ -2,9 +2,10 @@
 import { BackendError } from "../../src/core/errors.ts";
 import { LoadError } from "./calls.ts";
 import type { Check } from "./checks.ts";
-import type { Call, History, LoadRun, Moment, Source } from "./history.ts";
+import type { Call, History, LeaseWrite, LoadRun, Moment, Source } from "./history.ts";
 import { type Change, concerns, isChange } from "./operations.ts";
 import { OPERATION_TIMEOUT_MS } from "./process.ts";
+import { spelledKey } from "./store.ts";
 
 export interface Violation {
   /** The number of the guarantee. */
@@ -67,12 +68,24 @@ function staleContexts(history: History): Violation[] {
   return history.loads.flatMap((run): Violation[] => {
     const source = run.stale === undefined ? undefined : history.source(run.stale);
     if (source === undefined) return [];
-    return invalidating(history, changes, source, run, run.start, run.heard).map((change) => ({
+    const admitted = admissionOf(history, run);
+    // A change of another process that comes later revokes the lease, and the result is not stored.
+    const isEarlier = ({ process, end }: ChangeCall) => process === run.process || end.tick < admitted.tick;
+    const earlier = changes.filter(isEarlier);
+    return invalidating(history, earlier, source, run, run.start, run.heard).map((change) => ({
       guarantee: 2,
       check: "invalidated context.stale",
       message: `load ${run.id} in p${run.process} got ${run.stale} as context.stale although ${describe(change)} had ended before it began`,
     }));
   });
+}
+
+/** When the store gave a load its lease. */
+function admissionOf({ leaseWrites }: History, { process, namespace, key, start }: LoadRun): Moment {
+  const name = spelledKey(namespace, key);
+  const isMeant = (each: LeaseWrite) =>
+    each.process === process && each.spelled === name && each.at.tick < start.tick;
+  return leaseWrites.findLast(isMeant)?.at ?? start;
 }
 
 /** An expired entry is never returned by get; the store's clock must not have jumped. */
@@ -311,7 +324,9 @@ function overlongCalls(history: History): Violation[] {
     const limit = limitOf(call);
     const end = call.end ?? (history.end as Moment);
     const took = end.time - call.start.time - call.frozenMs;
-    if (took <= limit + ROUNDING_MS || call.frozenMs === Number.POSITIVE_INFINITY) return [];
+    // A process that was frozen gets as long again, to process the answers that have arrived meanwhile.
+    const again = Math.min(call.frozenMs, OPERATION_TIMEOUT_MS);
+    if (took <= limit + again + ROUNDING_MS || call.frozenMs === Number.POSITIVE_INFINITY) return [];
     const message = `${call.operation.do} ${call.id} in p${call.process} took ${Math.round(took)} ms, at most ${limit} were allowed`;
     return [{ guarantee: 6, check: "overlong call", message }];
   });

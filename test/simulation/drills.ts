@@ -79,6 +79,17 @@ const STALE = { ttl: 0.4, staleIfError: 60 };
 
 export const DRILLS: readonly Drill[] = [
   {
+    name: "processes that begin to use a new prefix together",
+    settings: { kinds: ["getOrSet", "getOrSet", "set", "get", "invalidateTags"] },
+    plan: { isConnected: false, loadEnds: 0.3 },
+  },
+  {
+    name: "a process that begins while another one begins",
+    settings: {},
+    program: [[load(0)], [load(1), ...connected(1), ...connected(1)]],
+    plan: { isConnected: false, isUneven: false, ...RESTING },
+  },
+  {
     name: "tags that loads name themselves",
     settings: { lateTags: true, kinds: ["getOrSet", "getOrSet", "invalidateTags"] },
   },
@@ -105,9 +116,51 @@ export const DRILLS: readonly Drill[] = [
     plan: RESTING,
   },
   {
+    name: "a stale value that its own process replaces while it takes the lease",
+    settings: { stale: true },
+    program: [
+      [load(0, STALE), ...answered(0), { do: "load", rank: 0 }, ...answered(0), ...wait(800)],
+      [set(0), load(0, STALE)],
+      [{ do: "serve", process: 0, rank: 0, count: ALL }],
+    ],
+    plan: RESTING,
+  },
+  {
+    name: "a process that leaves while its changes are on their way",
+    settings: {},
+    program: [
+      // It asks for the stamps first.
+      [set(0), ...answered(0).slice(0, 2)],
+      [call(0, { do: "disconnect" })],
+      [remove(1), ...answered(1)],
+      [{ do: "serve", process: 0, rank: 0, count: ALL }],
+      [get(1)],
+    ],
+  },
+  {
+    name: "two connections that begin while another process writes",
+    settings: { ...POOLED },
+    program: [
+      [load(1, { key: APART }), ...connected(1), ...connected(1)],
+      [load(0, { key: APART })],
+      ...Array.from({ length: 6 }, (): Step[] => [invalidate(1, "another"), ...answered(1)]),
+    ],
+    plan: { isConnected: false, ...RESTING },
+  },
+  {
     name: "loads that outlast several renewals of their leases",
     settings: { kinds: ["getOrSet", "getOrSet", "delete"] },
     plan: SLOW,
+  },
+  {
+    name: "a load that takes longer than its entry lives",
+    settings: {},
+    program: [
+      [load(0, { ttl: 0.4 }), ...answered(0), ...lived(0, 1_600)],
+      [load(1, { ttl: 0.4 })],
+      [{ do: "load", rank: 0 }],
+    ],
+    plan: RESTING,
   },
   {
     name: "a load that never ends",

@@ -69,6 +69,13 @@ export interface Sighting {
   readonly at: Moment;
 }
 
+/** A process may have got the lease of a key. */
+export interface LeaseWrite {
+  readonly process: number;
+  readonly spelled: string;
+  readonly at: Moment;
+}
+
 /** Where a value came from. */
 export interface Source {
   readonly id: string;
@@ -87,6 +94,7 @@ export class History {
   readonly loads: LoadRun[] = [];
   readonly faults: Fault[] = [];
   readonly sightings: Sighting[] = [];
+  readonly leaseWrites: LeaseWrite[] = [];
   /** Violations that are noticed as they happen. */
   readonly observed: Violation[] = [];
   /** From then on nothing goes wrong any more, and until then everything is delivered. */

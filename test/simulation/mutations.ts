@@ -41,6 +41,30 @@ export const MUTATIONS: readonly Mutation[] = [
     "",
   ),
   one(
+    "context.stale is handed in although its own process has replaced it meanwhile",
+    ADMISSION,
+    "if (leases.changes.touched(key, tags, since)) return undefined;",
+    "void since;",
+  ),
+  one(
+    "disconnect() closes connections that changes are on their way over",
+    "src/core/shared/shared-store.ts",
+    "await idle;",
+    "void idle;",
+  ),
+  one(
+    "an older state of the server that arrives late counts as lost writes",
+    NODE,
+    "isOvertaken(facts, this.info, known) ? this.info : facts",
+    "(void known, facts)",
+  ),
+  one(
+    "the stamps of a load live only as long as its entry",
+    ADMISSION,
+    "entry.ttlMs + entry.staleMs + loadMs",
+    "(void loadMs, entry.ttlMs + entry.staleMs)",
+  ),
+  one(
     "a lost connection is not ended on the server",
     "src/backends/kv/server/preparation.ts",
     'await connection.command("CLIENT", "KILL", "ID", String(clientId));',
@@ -293,5 +317,11 @@ export const MUTATIONS: readonly Mutation[] = [
     NAMESPACE,
     "if (this.#store.failovers !== failovers) this.#store.interrupted(pending);",
     "void failovers;",
+  ),
+  one(
+    "a process that begins beside another one takes the store for an older one",
+    FAILOVER,
+    "if (isUsed) note = noteIn(await records.read(key));",
+    "",
   ),
 ];

@@ -1,7 +1,7 @@
 // The simulated network: connections whose bytes travel only when the scheduler lets them.
 import { ConnectionError } from "../../src/core/errors.ts";
 import { commandsIn } from "./resp.ts";
-import type { Client, Server } from "./server.ts";
+import { type Client, leaseIn, type Server } from "./server.ts";
 
 /** Something on its way to a client: a reply, a push, or the end of the connection. */
 interface Frame {
@@ -78,7 +78,10 @@ export class Link implements Client {
   serve(count: number): void {
     for (let left = count; left > 0 && this.toServer.length > 0; left--) {
       const args = this.toServer.shift() as string[];
-      if (this.isServerOpen) this.server.execute(this, args);
+      if (!this.isServerOpen) continue;
+      this.server.execute(this, args);
+      const lease = leaseIn(args);
+      if (lease !== undefined) this.#network.wroteLease?.(this.process, lease);
     }
     if (!this.isClientOpen && this.toServer.length === 0) this.#gone();
   }
@@ -153,6 +156,8 @@ export class Network {
   readonly losses: number[] = [];
   /** Called when a process learns that a lease is in its way, and at which command it was. */
   sawLease: ((process: number, lease: string, sequence: number) => void) | undefined;
+  /** Called when the server has executed a command of a process that puts a lease in the place of an entry. */
+  wroteLease: ((process: number, spelled: string) => void) | undefined;
   /** Called when a process loses a connection or fails to open one. */
   failed: ((process: number) => void) | undefined;
   #ids = 0;

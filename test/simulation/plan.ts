@@ -29,6 +29,8 @@ export interface Plan {
   readonly program?: Program;
   /** Every process is connected when the schedule begins. */
   readonly isConnected: boolean;
+  /** For a while, the messages of one process are much faster than those of another one. */
+  readonly isUneven: boolean;
 }
 
 const CALM: Troubles = {
@@ -45,7 +47,7 @@ const CALM: Troubles = {
 
 /** `drill`: the name of the only one. */
 export function drawPlan(seed: number, drill?: string): Plan {
-  const plan = drawAnyPlan(seed);
+  const plan = { ...drawAnyPlan(seed), isUneven: seed % 3 === 0 };
   const random = seededRandom(Math.imul(seed, 0xc2b2ae35) ^ 0x27d4eb2f);
   if (drill === undefined && random() < 0.6) return plan;
   const drawn = DRILLS[Math.floor(random() * DRILLS.length)] as Drill;
@@ -62,15 +64,15 @@ export function drawPlan(seed: number, drill?: string): Plan {
   };
   return {
     ...plan,
+    isConnected: true,
     ...others,
     ...(program === undefined ? {} : { program, steps: 2 * program.flat().length + 80 }),
-    isConnected: true,
     settings: { ...plan.settings, ...narrow, ...settings },
     troubles: { ...CALM, ...troubles },
   };
 }
 
-function drawAnyPlan(seed: number): Plan {
+function drawAnyPlan(seed: number): Omit<Plan, "isUneven"> {
   const random = seededRandom(Math.imul(seed, 0x9e3779b1) ^ 0x5bd1e995);
   const chance = (share: number): boolean => random() < share;
   // A third of the schedules have no trouble at all, so that nothing excuses a second load.
@@ -94,7 +96,7 @@ function drawAnyPlan(seed: number): Plan {
     disconnects: chance(0.15),
     changes: 0.2 + random() * 0.4,
   };
-  const plan: Plan = {
+  const plan = {
     settings: drawn,
     troubles: {
       holds: trouble(0.4),

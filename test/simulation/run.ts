@@ -185,7 +185,8 @@ async function watchHanging(world: World): Promise<void> {
     await pass(world, LOAD_LIMIT_MS, isDone);
   } while (!isDone() && world.history.loads.length > loads);
   for (const call of waiting) {
-    if (call.end !== undefined) continue;
+    // By now it may have begun a load of its own that never ends.
+    if (call.end !== undefined || world.calls.isBlockedByHang(call, true)) continue;
     const message = `${call.id} in p${call.process} still waits for a load that never ends`;
     world.observe(1, "hanging load", message);
   }
@@ -202,8 +203,11 @@ function judgeRest(world: World): void {
   }
   for (const call of history.calls) {
     if ((call.error as { code?: string } | undefined)?.code !== "CIRCUIT_OPEN") continue;
-    if (world.failuresOf(call.process) >= BREAKER_THRESHOLD) continue;
-    const message = `the breaker of p${call.process} opened after ${world.failuresOf(call.process)} failures`;
+    // Of calls that the store does not answer in time each counts, also those that no caller waits for.
+    if ((world.processes[call.process]?.timeouts ?? 0) > 0) continue;
+    const losses = world.network.losses[call.process] ?? 0;
+    if (losses >= BREAKER_THRESHOLD) continue;
+    const message = `the breaker of p${call.process} opened after ${losses} failures`;
     world.observe(6, "one loss, many failures", message);
     break;
   }

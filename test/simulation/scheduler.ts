@@ -10,6 +10,14 @@ import type { World } from "./world.ts";
 /** Steps after the last operation has begun. */
 const AFTERMATH = 8;
 
+/**
+ * If the messages of all processes are equally fast, one process hardly ever does much between two messages of another one: the
+ * race of two processes that begin to use a prefix together was not in 200,000 such schedules.
+ */
+const SPEEDS = [0.01, 0.1, 1];
+/** The share of the steps before which they change. */
+const SPEED_CHANGES = 0.08;
+
 /** Draws the next step among those that are possible now. */
 class Walk {
   readonly #world: World;
@@ -21,6 +29,8 @@ class Walk {
   #queue: Step[] = [];
   /** Until then time passes faster than messages. */
   #stalledUntil = 0;
+  /** How fast the messages of each process are; those that are not mentioned have the usual speed. */
+  #speeds: readonly number[] = [];
   readonly #choices: { readonly step: Step; readonly weight: number }[] = [];
   #total = 0;
 
@@ -32,7 +42,7 @@ class Walk {
   }
 
   get isOver(): boolean {
-    return this.#left === 0;
+    return this.#left === 0 && this.#queue.length === 0;
   }
 
   next(): Step | undefined {
@@ -41,6 +51,7 @@ class Walk {
     if (this.#world.time.elapsed < this.#stalledUntil && this.#random() < 0.7) return { do: "tick" };
     this.#choices.length = 0;
     this.#total = 0;
+    if (this.#plan.isUneven && this.#random() < SPEED_CHANGES) this.#drawSpeeds();
     this.#addMessages();
     this.#addTime();
     if (this.#plan.program === undefined) {
@@ -79,19 +90,26 @@ class Walk {
     return this.#random() < 0.7 ? ALL : 1 + Math.floor(this.#random() * 2);
   }
 
+  #drawSpeeds(): void {
+    this.#speeds = this.#world.processes.map(
+      () => SPEEDS[Math.floor(this.#random() * SPEEDS.length)] as number,
+    );
+  }
+
   #addMessages(): void {
     const world = this.#world;
     for (let process = 0; process < world.processes.length; process++) {
-      if (world.isConnecting(process)) this.#add(8, { do: "connect", process });
+      const fast = 8 * (this.#speeds[process] ?? 1);
+      if (world.isConnecting(process)) this.#add(fast, { do: "connect", process });
       let rank = 0;
       for (const link of world.network.links) {
         if (!isServable(link, process)) continue;
-        const weight = link.isClientOpen ? 8 : 0.6;
+        const weight = link.isClientOpen ? fast : 0.6;
         this.#add(weight, { do: "serve", process, rank: rank++, count: this.#count() });
       }
       if (!world.isDeliverable(process)) continue;
       for (rank = 0; rank < world.deliverable(process).length; rank++)
-        this.#add(8, { do: "deliver", process, rank, count: this.#count() });
+        this.#add(fast, { do: "deliver", process, rank, count: this.#count() });
     }
     for (const rank of world.calls.endable().keys()) this.#add(this.#plan.loadEnds, { do: "load", rank });
   }

@@ -44,6 +44,11 @@ const LEASE = "\x92";
 
 export const isLease = (frame: string): boolean => frame.startsWith(LEASE);
 
+/** The key that a command tries to put a lease in the place of; undefined: it is another one. */
+export function leaseIn([command = "", , , key, , next = ""]: readonly string[]): string | undefined {
+  return command.startsWith("EVAL") && isLease(next) ? key : undefined;
+}
+
 export const versionOf = (frame: string): string =>
   frame.slice(VERSION_OFFSET, VERSION_OFFSET + VERSION_LENGTH);
 

@@ -14,6 +14,10 @@ export interface StoreSettings {
 }
 
 const ROOT = spelling("x");
+
+/** The store's key of an entry. */
+export const spelledKey = (namespace: string, key: string): string =>
+  (namespace === "" ? ROOT : ROOT.child(namespace)).entry(key);
 const codec = createCodec({ serialization: "msgpack", compression: false });
 
 export class Store {
@@ -119,8 +123,7 @@ export class Store {
 
   /** The version of the lease in the place of an entry. */
   leaseOf(namespace: string, key: string): string | undefined {
-    const names = namespace === "" ? ROOT : ROOT.child(namespace);
-    const frame = this.network.master.records.get(names.entry(key))?.frame;
+    const frame = this.network.master.records.get(spelledKey(namespace, key))?.frame;
     return frame !== undefined && isLease(frame) ? versionOf(frame) : undefined;
   }
 

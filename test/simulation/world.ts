@@ -39,6 +39,8 @@ export class World {
     this.calls = new Calls(this);
     this.network.sawLease = (process, lease, sequence) =>
       void this.history.sightings.push({ process, lease, sequence, at: this.moment });
+    this.network.wroteLease = (process, spelled) =>
+      void this.history.leaseWrites.push({ process, spelled, at: this.moment });
     this.network.failed = (process) => this.calls.failed(process);
     useNetwork(this.network);
     for (let index = 0; index < settings.processes; index++) this.start();
@@ -201,11 +203,6 @@ export class World {
 
   observe(guarantee: Violation["guarantee"], check: Check, message: string): void {
     this.history.observed.push({ guarantee, check, message });
-  }
-
-  /** Connections lost, attempts that failed and calls that timed out. */
-  failuresOf(process: number): number {
-    return (this.network.losses[process] ?? 0) + (this.processes[process]?.timeouts ?? 0);
   }
 
   isConnected(process: number): boolean {
