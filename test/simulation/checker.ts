@@ -228,6 +228,9 @@ function secondLoads(history: History): Violation[] {
     // A disconnected cache loads without the store.
     if ([first, second].some(({ process }) => hasLeft(history, process, second.start))) continue;
     if (changes.some((change) => mayVoid(change, first, second))) continue;
+    // The one that begins second may have got its lease first, and lost it before it began.
+    const isSecondAdmitted = admissionOf(history, second).tick < first.start.tick;
+    if (isSecondAdmitted && changes.some((change) => mayVoid(change, second, first))) continue;
     if ([first, second].some((load) => hasWaitedInVain(history, load))) continue;
     if (openChanges(history).some((change) => change.start.tick < second.start.tick)) continue;
     const guarantee = first.call.error !== undefined ? 5 : 1;
