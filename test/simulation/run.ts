@@ -203,11 +203,8 @@ function judgeRest(world: World): void {
   }
   for (const call of history.calls) {
     if ((call.error as { code?: string } | undefined)?.code !== "CIRCUIT_OPEN") continue;
-    // Of calls that the store does not answer in time each counts, also those that no caller waits for.
-    if ((world.processes[call.process]?.timeouts ?? 0) > 0) continue;
-    const losses = world.network.losses[call.process] ?? 0;
-    if (losses >= BREAKER_THRESHOLD) continue;
-    const message = `the breaker of p${call.process} opened after ${losses} failures`;
+    if (world.failuresOf(call.process) >= BREAKER_THRESHOLD) continue;
+    const message = `the breaker of p${call.process} opened after ${world.failuresOf(call.process)} failures`;
     world.observe(6, "one loss, many failures", message);
     break;
   }

@@ -205,6 +205,11 @@ export class World {
     this.history.observed.push({ guarantee, check, message });
   }
 
+  /** Connections lost, attempts that failed and calls that timed out. */
+  failuresOf(process: number): number {
+    return (this.network.losses[process] ?? 0) + (this.processes[process]?.timeouts ?? 0);
+  }
+
   isConnected(process: number): boolean {
     return this.network.linksOf(process).length > 0 || this.attempts(process).length > 0;
   }
